@@ -73,7 +73,7 @@ impl RemedyOf {
             }
             Remedy::Borrow => format!("use {counted} without a reference"),
             Remedy::Revocable => format!("keep one {counted} reference per thread"),
-            Remedy::ReadUnlocked => format!("read {listed} without its lock"),
+            Remedy::ReadUnlocked => format!("read what {listed} guards without it"),
             Remedy::SharedLock => format!("let readers of {listed} not share it"),
             Remedy::Shard => format!("shard {object} by key"),
             Remedy::TestBeforeStore => format!("test {listed} before storing it"),

@@ -33,6 +33,10 @@ const WRAPPERS: [&str; 18] = [
 pub fn word(path: &str) -> Option<&str> {
     // What glibc's locks consist of is nobody's name.
     let path = path.split_once("__data.__").map_or(path, |(lock, _)| lock);
+    // Nor is what those of Rust consist of.
+    let of_rust =
+        [".inner.state", ".inner.futex", ".raw.state", "inner.state", "inner.futex", "raw.state"];
+    let path = of_rust.iter().find_map(|end| path.strip_suffix(end)).unwrap_or(path);
     let parts = path.rsplit('.').filter(|part| !part.starts_with('+') && !part.is_empty());
     let mut said = parts.filter(|part| !WRAPPERS.contains(part) && !part.starts_with('['));
     let word = said.next()?;
@@ -113,6 +117,9 @@ mod tests {
             ("mutex.__data.__lock", Some("mutex")),
             ("lru_locks[132].__data.__lock", Some("lru_locks")),
             ("lock.__data.__readers", Some("lock")),
+            ("data.names.inner.state", Some("names")),
+            ("raw.state", None),
+            ("task.state", Some("state")),
             ("dst.__refcnt", Some("__refcnt")),
             ("data.value", None),
             ("+48", None),

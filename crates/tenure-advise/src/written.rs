@@ -11,12 +11,15 @@ pub(crate) fn code(remedy: Remedy, paths: &[String], target: &Target) -> Vec<Str
     if is_layout {
         return code::on_lines_of_its_own(target);
     }
-    let name = paths.iter().find_map(|path| words::word(path)).unwrap_or(match remedy {
-        Remedy::ReadUnlocked | Remedy::SharedLock | Remedy::Shard => "lock",
-        Remedy::OwnObject => "pool",
-        Remedy::TestBeforeStore => "flag",
+    let name = match (remedy, paths.iter().find_map(|path| words::word(path))) {
+        // The words are the lock's, not those of what it guards.
+        (Remedy::ReadUnlocked, _) => "value",
+        (_, Some(name)) => name,
+        (Remedy::SharedLock | Remedy::Shard, None) => "lock",
+        (Remedy::OwnObject, None) => "pool",
+        (Remedy::TestBeforeStore, None) => "flag",
         _ => "count",
-    });
+    };
     let type_name = match &target.declaration {
         Some(Declaration::Member { type_name, .. }) => type_name.as_str(),
         _ => "",

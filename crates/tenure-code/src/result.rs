@@ -95,14 +95,16 @@ impl CodeText {
 
     /// The function of another module that a call calls, if it does: through a pointer, or code that jumps through one.
     pub(super) fn import(&self, call: &Instruction) -> Option<&str> {
-        let pointer = if call.flow_control() == FlowControl::IndirectCall {
-            call
-        } else {
-            let bytes = self.from(call.near_branch_target())?;
-            let target = call.near_branch_target();
-            let all = Decoder::with_ip(64, bytes, target, DecoderOptions::NONE).into_iter();
-            // Where jumps are guarded, an `endbr64` comes first.
-            &all.take(2).find(|it| it.flow_control() == FlowControl::IndirectBranch)?
+        let pointer = match call.flow_control() {
+            FlowControl::IndirectCall => call,
+            FlowControl::Call => {
+                let target = call.near_branch_target();
+                let code = Decoder::with_ip(64, self.from(target)?, target, DecoderOptions::NONE);
+                // Where jumps are guarded, an `endbr64` comes first.
+                let mut first = code.into_iter().take(2);
+                &first.find(|it| it.flow_control() == FlowControl::IndirectBranch)?
+            }
+            _ => return None,
         };
         let is_fixed = pointer.is_ip_rel_memory_operand();
         let place = is_fixed.then(|| pointer.ip_rel_memory_address())?;

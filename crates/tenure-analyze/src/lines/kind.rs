@@ -16,7 +16,7 @@ const RARELY: f64 = 0.02;
 pub(super) const ALIKE: f64 = 0.25;
 
 /// A thread that holds a lock uses a word at most so often for each try, by estimates or where the lock is elsewhere.
-pub(super) const USES_BY_TRY: u64 = 8;
+pub(crate) const USES_BY_TRY: u64 = 8;
 
 /// What is wrong with lines of that many bytes that start there; `None` if nothing is, since one thread has all of it or
 /// none writes.

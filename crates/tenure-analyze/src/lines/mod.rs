@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tenure_model::recording::{Gaps, Line, Possible, Process};
 use tenure_model::{Access, Kind, Role};
 
+pub(crate) use kind::USES_BY_TRY;
 pub use order::{Locks, WriteOrder};
 
 /// A finding has at least so many possible changes of ownership, and so many per second of its busiest thread's

@@ -160,7 +160,8 @@ impl NamedWords {
                 count: use_.count(),
                 files: frames.iter().filter_map(|frame| frame.file.clone()).collect(),
                 functions: frames.into_iter().map(|frame| frame.function).collect(),
-                called: is_locked_by_c(use_.access).then(|| names.called(use_.code)).flatten(),
+                // An instrumented program calls for each access. A watched one is seen to call what locks for it.
+                called: names.called(use_.code).filter(|it| !it.starts_with("__tsan_")),
                 // A plain type is stored to by what publishes nothing.
                 stored: stored.map(|of| {
                     let publishes = of.publishes && (is_atomic || type_name.contains("tomic"));

@@ -9,7 +9,7 @@ use tenure_advise::words::word;
 use tenure_debuginfo::names;
 use tenure_model::{Access, Role};
 
-use crate::lines::{CodeUse, Guarded, Meaning, UsedWord};
+use crate::lines::{CodeUse, Guarded, Meaning, USES_BY_TRY, UsedWord};
 
 /// At most this part of all uses of a word that is mostly read are writes.
 const READ_MOSTLY: u64 = 50;
@@ -211,13 +211,14 @@ impl WordNames {
             }
         }
         let says = |wanted: &[&str]| said.iter().any(|word| wanted.contains(&word.as_str()));
-        let are_paired = takes.abs_diff(gives) as f64 <= PAIRED * takes.max(gives) as f64;
         if takes > 0 && gives > 0 && says(&POOLS) && !says(&NO_POOLS) {
-            // An object is taken by several operations, and given back by fewer: twice as many are no hand-over.
-            let is_balanced = are_paired || takes.max(gives) <= 2 * takes.min(gives);
+            // Counts of a program that is watched are estimates, and may be off by as much.
+            let is_balanced = takes.max(gives) <= USES_BY_TRY * takes.min(gives);
             return if is_balanced { Guarded::Pool } else { Guarded::Unknown };
         }
-        match looks_up && says(&TABLES) && !says(&NO_TABLES) {
+        // A type that is looked up in by nothing but keys.
+        let is_hashed = says(&["hash"]) && says(&["map"]) || says(&["unordered"]);
+        match (is_hashed || looks_up && says(&TABLES)) && !says(&NO_TABLES) {
             true => Guarded::Table,
             false => Guarded::Unknown,
         }

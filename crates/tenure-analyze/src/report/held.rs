@@ -22,7 +22,9 @@ pub(super) fn held(
 ) -> Option<LockHeld> {
     let (lock, _) = words.iter().find(|(word, _)| word.is_lock())?;
     let guarded = words.iter().filter(|(word, _)| word.is_guarded_by(lock, are_estimates));
-    let guards = guarded.filter(|(_, path)| !path.is_empty()).map(|(_, path)| path.clone());
+    // What glibc's locks consist of is part of the lock.
+    let is_named = |path: &&String| !path.is_empty() && !path.contains("__data.__");
+    let guards = guarded.map(|(_, path)| path).filter(is_named).take(MAX_NAMES).cloned();
     let held_ns = pattern.and_then(nanoseconds);
     Some(LockHeld { guards: guards.collect(), held_ns, readers: lock.meaning.readers })
 }

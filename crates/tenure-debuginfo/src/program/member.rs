@@ -99,27 +99,15 @@ impl MemberStep<'_> {
     }
 }
 
-/// Whether the only member of a type has a name that is worth saying: `App.hits`, not `AtomicU64.v`.
-fn says_something(type_name: &str, member: &str) -> bool {
-    const LIBRARIES: [&str; 11] = [
-        "core",
-        "std",
-        "alloc",
-        "lock_api",
-        "parking_lot",
-        "crossbeam_utils",
-        "portable_atomic",
-        "absl",
-        "folly",
-        "boost",
-        "sync",
+/// Whether the only member of a type has a name that is worth saying: `hits` of `App`, not `v` of `AtomicU64`.
+fn says_something(member: &str) -> bool {
+    // Of std, parking_lot, crossbeam and of Linux's `atomic_t`.
+    const WRAPPED: [&str; 14] = [
+        "v", "val", "value", "inner", "data", "raw", "ptr", "pointer", "counter", "lock", "futex",
+        "state", "buf", "repr",
     ];
-    const WRAPPED: [&str; 10] =
-        ["v", "val", "value", "inner", "data", "raw", "ptr", "pointer", "counter", "lock"];
-    let is_path = type_name.contains("::");
-    let is_of_library = LIBRARIES.contains(&crate::names::first(type_name));
-    // A tuple's members are numbers.
-    is_path && !is_of_library && !member.starts_with("__") && !WRAPPED.contains(&member)
+    // A tuple's members are numbers; `_M_i` is libstdc++'s.
+    !member.starts_with('_') && !WRAPPED.contains(&member)
 }
 
 struct Walk<'m> {
@@ -184,7 +172,7 @@ impl<'m> Walk<'m> {
                     if best.as_ref().is_some_and(|(_, _, known)| *known >= fit) {
                         continue;
                     }
-                    let is_said = !sole || says_something(&model[ty].name, &member.name);
+                    let is_said = !sole || steps.is_empty() && says_something(&member.name);
                     if is_said && !member.inherited && !member.name.is_empty() {
                         steps.push(MemberStep::Member(&member.name));
                     }
