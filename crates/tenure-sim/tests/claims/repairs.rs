@@ -28,6 +28,23 @@ fn neighbours_in_an_array_share_falsely_until_they_are_padded() {
 }
 
 #[test]
+fn what_one_thread_alone_adds_to_is_not_split_by_thread() {
+    let with_share = |share| {
+        let mut pattern = Pattern::new("two counters");
+        let object = pattern.object(PatternObject::once("counters"));
+        for offset in [0, 8] {
+            let word = pattern.word(object, format!("{offset}"), offset, 8);
+            pattern.words[word].value = StoredValue::Statistic;
+            let role = PatternRole::single(format!("{offset}")).does(1.0, Operation::Add(word));
+            pattern.role(PatternRole { share, ..role });
+        }
+        pattern
+    };
+    assert_eq!(names(&with_share(0)), ["apart"]);
+    assert!(names(&with_share(1)).contains(&"cells"));
+}
+
+#[test]
 fn elements_as_large_as_a_line_share_falsely_unless_they_begin_at_one() {
     let sums = |phase: usize| {
         let mut pattern = Pattern::new("sums");

@@ -100,11 +100,18 @@ fn guarded_counts(pattern: &Pattern) -> BTreeMap<usize, usize> {
 
 /// Per-thread cells in place of each counter that is rarely read.
 pub(super) fn cells(pattern: &Pattern) -> Option<Repaired> {
-    let totals = pattern.totals();
+    let (totals, rates) = (pattern.totals(), pattern.rates());
+    // What one thread alone adds to is its own already.
+    let has_many_writers = |word: usize| {
+        let roles = pattern.roles.iter().zip(&rates);
+        let mut writers = roles.filter(|(_, rates)| rates[word].changes() > 0.0);
+        writers.next().is_some_and(|(role, _)| role.share > 0) || writers.next().is_some()
+    };
     let is_counter = |word: usize| {
         let Rate { loads, sums, .. } = totals[word];
         let changes = totals[word].changes();
         is_once(pattern, word)
+            && has_many_writers(word)
             && pattern.words[word].value.splits()
             && is_counted(&totals[word])
             && changes > 0.0
