@@ -88,6 +88,7 @@ impl RemedyOf {
             words::object(target).map_or_else(|| "the object".to_owned(), |it| format!("`{it}`"));
         let counted =
             words::counted(target).map_or_else(|| "the object".to_owned(), |it| format!("`{it}`"));
+        let pool = words::object(target).map_or_else(|| "pool".to_owned(), |it| format!("`{it}`"));
         match self.remedy {
             Remedy::Apart | Remedy::ReadMostlyApart => {
                 let beside = match &target.declaration {
@@ -120,10 +121,10 @@ impl RemedyOf {
                 "Let each thread add to {listed} once in 64 times: readers are too many to sum cells. They see up to 63 too few for each thread."
             ),
             Remedy::OwnObject if target.is_foreign => format!(
-                "Own object per thread: give each thread {object} of its own, such as a clone of what has it, or keep what it took between uses. Not if the objects differ, or waiting for one is how work is limited."
+                "Own object per thread: give each thread a {pool} of its own, such as a clone of what has it, or keep what it took between uses. Not if the objects differ, or waiting for one is how work is limited."
             ),
             Remedy::OwnObject => format!(
-                "Own object per thread: let each thread take from and give back to a list of its own, and go to {object} when that is empty or full. Not if the objects differ, or waiting for one is how work is limited."
+                "Own object per thread: let each thread take from and give back to a list of its own, and go to the shared {pool} when that is empty or full. Not if the objects differ, or waiting for one is how work is limited."
             ),
             Remedy::Borrow => format!(
                 "Use {counted} where it is, or move one clone into each thread or task: the reference is given back as soon as it was used. Not if it outlives the call."
