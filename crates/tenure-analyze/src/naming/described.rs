@@ -149,12 +149,15 @@ impl NamedWords {
         let (object, place) =
             self.places[at].as_ref().map(|(object, place)| (object, place)).unzip();
         let type_name = place.map(|place| place.type_name.clone()).unwrap_or_default();
+        /// A flag is stored to by few instructions, and code takes time to read.
+        const MAX_STORES: usize = 8;
+        let written = || word.uses.iter().filter(|use_| use_.access.writes());
+        let may_be_restored = written().count() <= MAX_STORES
+            && written().all(|use_| matches!(use_.access, Access::Store | Access::Write));
         let write = |use_: &lines::CodeUse| {
             let frames = names.frames(use_.code);
             let is_atomic = use_.access == Access::Store;
-            let stored = matches!(use_.access, Access::Store | Access::Write)
-                .then(|| names.stored(use_.code, is_atomic))
-                .flatten();
+            let stored = may_be_restored.then(|| names.stored(use_.code, is_atomic)).flatten();
             WriteNames {
                 access: Some(use_.access),
                 count: use_.count(),
@@ -169,13 +172,12 @@ impl NamedWords {
                 }),
             }
         };
-        let writes = word.uses.iter().filter(|use_| use_.access.writes());
         let object =
             object.map(|object| object.variable.clone().unwrap_or(object.type_name.clone()));
         let known = WordNames {
             path: place.map(|place| place.path.clone()).unwrap_or_default(),
             object: object.unwrap_or_default(),
-            writes: writes.filter(|use_| use_.access != Access::Failed).map(write).collect(),
+            writes: written().filter(|use_| use_.access != Access::Failed).map(write).collect(),
             type_name,
         };
         known.meaning()
