@@ -14,6 +14,22 @@ const CLOCK_HZ: f64 = 100.0;
 /// that work, too.
 const SLEEPS_OFTEN: f64 = 0.1;
 
+/// What the names of system calls begin with by which threads wait for files and sockets, and wake those that do.
+const IO_CALLS: [&str; 12] = [
+    "read",
+    "write",
+    "recv",
+    "send",
+    "accept",
+    "connect",
+    "poll",
+    "ppoll",
+    "epoll_",
+    "select",
+    "fsync",
+    "fdatasync",
+];
+
 /// What takes less of the CPUs than this holds no program back, if that works for the rest of the time: without it the
 /// program would do a quarter more.
 const MATTERS: f64 = 0.2;
@@ -160,14 +176,19 @@ fn dominant(waits: &Waits, running: &[TimePart], idle: &[TimePart]) -> TimeCause
             kernel -= of_kernel * work.samples as f64;
         }
     }
-    let slept = cpus.iter_mut().filter(|(cause, _)| match samples {
-        0 => [Lock, OtherThreads, Io].contains(cause),
-        _ => **cause == Io,
-    });
+    // What the rest did for threads that sleep is known by the system call, or not at all.
+    let is_io = |work: &&KernelWork| IO_CALLS.iter().any(|start| work.call.starts_with(start));
+    let io: u64 = waits.kernel_work.iter().filter(is_io).map(|work| work.samples).sum();
+    let (sleeps, part): (&[_], _) = match samples {
+        0 => (&[Lock, OtherThreads, Io], kernel),
+        _ => (&[Io], of_kernel * io as f64),
+    };
+    let slept = cpus.iter_mut().filter(|(cause, _)| sleeps.contains(cause));
     if let Some((_, most)) = slept.max_by(|one, other| one.1.total_cmp(other.1))
         && *most >= SLEEPS_OFTEN * waits.cpus
     {
-        *most += kernel;
+        *most += part;
+        kernel -= part;
     }
     cpus.insert(Kernel, kernel);
     match cpus.into_iter().max_by(|one, other| one.1.total_cmp(&other.1)) {
@@ -274,6 +295,13 @@ mod tests {
             split_of(&Waits { used: 3.8, kernel: 0.5, kernel_work, reasons, ..waits() }, 0.0)
         };
         assert_eq!(of(60).dominant, TimeCause::Lock);
+        let io = |call: &str| {
+            let kernel_work = vec![work(call, None, 1)];
+            let reasons = vec![reason(TimeCause::Io, 1.0)];
+            let of = Waits { used: 3.0, kernel: 0.5, kernel_work, reasons, ..waits() };
+            split_of(&of, 0.0).dominant
+        };
+        assert_eq!((io("write"), io("getppid")), (TimeCause::Io, TimeCause::Kernel));
         assert_eq!(of(2).dominant, TimeCause::Kernel);
         let split = of(60);
         let kernel = split.running.iter().find(|part| part.cause == TimeCause::Kernel).unwrap();

@@ -31,8 +31,8 @@ const TICK_TIME: Duration = Duration::from_millis(5);
 /// waits for the others.
 const WORKER: f64 = 0.02;
 
-/// One that is woken so often does: once a tick. A pool's threads that have nothing to do sleep on.
-const WORKER_TURNS: f64 = 20.0;
+/// One that is woken so often a second does. A pool's threads that have nothing to do sleep on, and probes wake them less often.
+const WORKER_TURNS: f64 = 200.0;
 
 /// Which threads work is known once one has run for so many nanoseconds: what it takes to start a program is no reason of its own.
 /// Until then the first ticks wait, but not for longer than this.
@@ -98,9 +98,19 @@ impl AskedThread {
     /// was woken for a lock waits for that while it has no CPU: others take the lock meanwhile.
     fn wanted_s(&self) -> f64 {
         let (ran_s, lived_s) = (self.ran() / 1e9, self.lived_s());
-        let woken = self.slept_part * self.in_lock as f64 / self.asleep.max(1) as f64;
-        let queued_s = self.queued_s() * (1.0 - woken);
+        let queued_s = self.queued_s() * (1.0 - self.woken_for_lock());
         lived_s * (ran_s / (lived_s - queued_s).max(ran_s).max(1e-9))
+    }
+
+    /// The part of the time in which it had no CPU that came after it was woken for a lock.
+    fn woken_for_lock(&self) -> f64 {
+        self.slept_part * self.in_lock as f64 / self.asleep.max(1) as f64
+    }
+
+    /// The part of the time in which it could run that it would have used, rather than sleep in a lock.
+    fn runs(&self) -> f64 {
+        let (ran_s, queued_s) = (self.ran() / 1e9, self.queued_s());
+        1.0 - self.woken_for_lock() * queued_s / (ran_s + queued_s).max(1e-9)
     }
 
     /// Whether it would use an idle CPU, beside a thread that has run for so many nanoseconds.
@@ -126,8 +136,9 @@ struct HeldLock {
 /// What one tick showed of the threads.
 #[derive(Debug, Default)]
 struct Tick {
-    /// Threads that have a CPU or wait for one.
+    /// Threads that have a CPU or wait for one, and those of them that would use one.
     running: f64,
+    busy: f64,
     asleep: Vec<Sleep>,
 }
 
@@ -213,6 +224,7 @@ impl WaitSampler {
             };
             if is_running {
                 tick.running += 1.0;
+                tick.busy += self.threads.get(&tid).map_or(1.0, AskedThread::runs);
             } else if self.threads.get(&tid).is_some_and(|thread| thread.works(most)) {
                 let sleep = self.sleep(process, tid, call.unwrap_or_default());
                 let is_in_lock = matches!(sleep.cause, TimeCause::Lock | TimeCause::Kernel);
@@ -228,14 +240,15 @@ impl WaitSampler {
         }
         self.turn = (self.turn + asked) % threads.len();
         // Of those whose turn it was not, as many run.
-        tick.running *= threads.len() as f64 / asked.max(1) as f64;
+        let of_asked = threads.len() as f64 / asked.max(1) as f64;
+        (tick.running, tick.busy) = (tick.running * of_asked, tick.busy * of_asked);
         for (holder, code) in &mut holders {
             let asleep = self.known.get(holder).and_then(|(_, sleep)| sleep.code);
             let runs = process::is_running(process.pid, *holder);
             *code = if runs { last_code(*holder) } else { asleep };
         }
         self.ticks += 1;
-        let idle = (self.cpus - tick.running * self.with_cpu()).max(LEAST_IDLE);
+        let idle = (self.cpus - tick.busy).max(LEAST_IDLE);
         for (cpus, key, holder) in shared_out(idle, self.cpus, &tick) {
             let sum = self.reasons.entry(key).or_default();
             sum.cpus += cpus;
@@ -247,13 +260,6 @@ impl WaitSampler {
         }
         // Of a thousand threads it takes milliseconds.
         self.next = now + TICK.max(now.elapsed() * 50);
-    }
-
-    /// The part of the time in which threads could run that they had a CPU.
-    fn with_cpu(&self) -> f64 {
-        let ran: f64 = self.threads.values().map(|thread| thread.ran() / 1e9).sum();
-        let queued: f64 = self.threads.values().map(AskedThread::queued_s).sum();
-        if ran > 0.0 { ran / (ran + queued) } else { 1.0 }
     }
 
     fn sleep(&mut self, process: &LiveProcess, tid: u32, call: String) -> Sleep {
@@ -328,10 +334,9 @@ fn shared_out(idle: f64, cpus: f64, tick: &Tick) -> Vec<(f64, ReasonKey, Option<
         true => [Lock, Kernel, OtherThreads, Io, Timer, Unseen],
     };
     let asleep = tick.asleep.len() as f64;
-    let missing = match asleep {
-        0.0 => idle,
-        _ => idle.min((cpus - tick.running - asleep).max(0.0)),
-    };
+    // Where none sleeps there is no better reason.
+    let least = if asleep > 0.0 { 0.0 } else { LEAST_IDLE };
+    let missing = idle.min((cpus - tick.running - asleep).max(least));
     let mut left = idle - missing;
     // Of threads that run some wait for a CPU: each that sleeps could use more than one then.
     let each = (left / asleep).max(1.0);
@@ -387,7 +392,7 @@ mod tests {
         let reasons = |idle, running, causes: &[TimeCause]| -> Vec<(TimeCause, f64)> {
             let cpus = running + idle;
             let asleep = causes.iter().map(|cause| asleep(*cause)).collect();
-            let shared = shared_out(idle, cpus, &Tick { running, asleep });
+            let shared = shared_out(idle, cpus, &Tick { running, busy: running, asleep });
             shared.into_iter().map(|(cpus, (cause, ..), _)| (cause, cpus)).collect()
         };
         assert_eq!(reasons(1.0, 1.0, &[Io, Lock]), [(Lock, 1.0)]);
@@ -397,8 +402,11 @@ mod tests {
         assert_eq!(reasons(1.0, 1.0, &[Lock, Lock]), [(Lock, 0.5), (Lock, 0.5)]);
         assert!(reasons(0.0, 2.0, &[Lock]).is_empty());
         // Of the thread that runs only half has a CPU: the other half is left for the same reason.
-        let queued = Tick { running: 1.0, asleep: vec![asleep(Lock)] };
-        let shared = shared_out(1.5, 2.0, &queued);
-        assert_eq!(shared.iter().map(|(cpus, ..)| *cpus).collect::<Vec<_>>(), [1.5]);
+        let queued = |running, asleep| {
+            let shared = shared_out(1.5, 2.0, &Tick { running, busy: 0.5, asleep });
+            shared.iter().map(|(cpus, ..)| *cpus).collect::<Vec<_>>()
+        };
+        assert_eq!(queued(1.0, vec![asleep(Lock)]), [1.5]);
+        assert_eq!(queued(4.0, Vec::new()), [LEAST_IDLE]);
     }
 }
