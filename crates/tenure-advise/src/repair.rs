@@ -1,7 +1,7 @@
 //! What a change says to do, and what to write: docs/changes.md has each of them with its price and its sources.
 
 use tenure_model::{
-    Declaration, Finding, Language, Remedy, Repair, Role, Sharing, Storage, Target, Word,
+    Access, Declaration, Finding, Language, Remedy, Repair, Role, Sharing, Storage, Target, Word,
 };
 
 use crate::{language, words, written};
@@ -98,7 +98,7 @@ impl RemedyOf {
                         | Declaration::Boxed,
                     ) => {
                         return format!(
-                            "Give each element of {object} lines of its own: each is another thread's."
+                            "Give each element of {object} lines of its own: threads use neighbours at the same time."
                         );
                     }
                     _ if self.words.len() > 1 => "them",
@@ -247,8 +247,20 @@ fn declaration(finding: &Finding) -> Option<Declaration> {
     let is_moved = |word: &&&Word| word.role.is_contended() && word.role != Role::Lock;
     let word = words.iter().find(is_moved)?;
     let name = word.path.rsplit('.').next().filter(|name| is_identifier(name))?.to_owned();
-    let type_name = Some(word.type_name.clone()).filter(|name| !name.is_empty())?;
+    let type_name = Some(declared_type(word)).filter(|name| !name.is_empty())?;
     Some(Declaration::Member { name, type_name })
+}
+
+/// The type that a word is declared with: of Rust's atomics the debugging information names what is inside.
+fn declared_type(word: &Word) -> String {
+    // Not `u8`, which is inside of an `AtomicBool` too.
+    const NUMBERS: [&str; 9] = ["u16", "u32", "u64", "usize", "i8", "i16", "i32", "i64", "isize"];
+    let is_plain = |access| matches!(access, Access::Read | Access::Write);
+    let is_atomic = word.uses.iter().any(|it| !is_plain(it.operation));
+    match NUMBERS.contains(&word.type_name.as_str()) && is_atomic {
+        true => format!("Atomic{}{}", word.type_name[..1].to_uppercase(), &word.type_name[1..]),
+        false => word.type_name.clone(),
+    }
 }
 
 fn is_identifier(name: &str) -> bool {
@@ -259,6 +271,7 @@ fn is_identifier(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tenure_model::Use;
 
     const ALL: [Remedy; 13] = [
         Remedy::Apart,
@@ -330,6 +343,43 @@ mod tests {
         assert_eq!(rust.code.len(), 4);
         assert_eq!(rust.code[3], "hits: CachePadded<u64>, // in place of u64");
         assert!(of(None).code.is_empty());
+    }
+
+    #[test]
+    fn an_atomic_of_rust_is_declared_as_one() {
+        let word = |type_name: &str, operation| {
+            let uses = vec![Use {
+                threads: String::new(),
+                count: 1,
+                ids: Vec::new(),
+                operation,
+                per_second: 1.0,
+                code: None,
+                callers: Vec::new(),
+            }];
+            let (path, why) = (String::new(), String::new());
+            let (role, type_name) = (Role::Atomic, type_name.to_owned());
+            Word {
+                path,
+                offset: 0,
+                size: 8,
+                type_name,
+                role,
+                weight: None,
+                why,
+                uses,
+                measured: None,
+            }
+        };
+        for (type_name, operation, expected) in [
+            ("u64", Access::Add, "AtomicU64"),
+            ("usize", Access::Load, "AtomicUsize"),
+            ("bool", Access::Store, "bool"),
+            ("u64", Access::Write, "u64"),
+            ("long", Access::Add, "long"),
+        ] {
+            assert_eq!(declared_type(&word(type_name, operation)), expected);
+        }
     }
 
     #[test]
