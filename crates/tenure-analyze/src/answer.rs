@@ -44,7 +44,7 @@ pub(crate) fn answer(report: &Report, gains: Option<&ProgramGains>) -> Answer {
         Some(ProposedChange {
             number: 0,
             finding: finding.rank,
-            place: place(finding),
+            place: finding.place().unwrap_or_default().to_owned(),
             what: what.unwrap_or(&repair.name).clone(),
             gain: of.map(|of| of.gain),
             moves_to: of.and_then(|of| of.moves_to),
@@ -78,14 +78,6 @@ pub(crate) fn answer(report: &Report, gains: Option<&ProgramGains>) -> Answer {
     }
     let headline = sentences.join(" ");
     Answer { headline, changes, together, not_worth }
-}
-
-/// Where the change is made: at the declaration, or else where the line is used most.
-fn place(finding: &Finding) -> String {
-    let words = finding.written_first();
-    let mut uses = words.iter().flat_map(|word| &word.uses);
-    let used = || uses.find_map(|it| it.code.as_ref()?.line.clone());
-    finding.declared.clone().or_else(used).unwrap_or_default()
 }
 
 fn headline(

@@ -2,7 +2,7 @@
 
 use wildmatch::WildMatchPattern;
 
-use tenure_model::{Finding, Report, Source, Storage, short_path};
+use tenure_model::{Finding, Origin, Report, Source, Storage, short_path};
 use tenure_report::numbers::counted;
 
 use crate::answer::answer;
@@ -15,6 +15,8 @@ pub struct FindingFilter {
     pub within: Option<String>,
     /// The type of the object, with or without its modules.
     pub type_name: Option<String>,
+    /// Whether only lines count that the program's own code declares or uses most.
+    pub yours: bool,
 }
 
 impl FindingFilter {
@@ -26,7 +28,7 @@ impl FindingFilter {
         report.scope.findings = report.findings.len() as u64;
         if let (Source::Run(run), 1..) = (&mut report.source, left_out) {
             let left_out = counted(left_out, "more finding");
-            run.missing.push(format!("{left_out} did not fit --in or --type."));
+            run.missing.push(format!("{left_out} did not fit --in, --type or --yours."));
             report.answer = Some(answer(report, None));
         }
     }
@@ -42,7 +44,7 @@ impl FindingFilter {
                 WildMatchPattern::new(&format!("*{wanted}*"));
             places(finding).into_iter().any(|place| pattern.matches(place))
         });
-        of_type && within
+        of_type && within && (!self.yours || finding.origin == Origin::Yours)
     }
 }
 
@@ -68,16 +70,19 @@ mod tests {
     fn findings_are_filtered_by_place_and_by_type_and_the_others_are_counted() {
         let left = |within: Option<&str>, type_name: Option<&str>| {
             let mut report = fixtures::run();
+            report.findings[2].origin = Origin::Dependency;
             let [within, type_name] = [within, type_name].map(|it| it.map(str::to_owned));
-            FindingFilter { within, type_name }.apply(&mut report);
+            let yours = within.as_deref() == Some("*");
+            FindingFilter { within, type_name, yours }.apply(&mut report);
             let Source::Run(run) = report.source else { panic!("{:?}", report.source) };
             let ranks: Vec<u64> = report.findings.iter().map(|finding| finding.rank).collect();
-            (ranks, run.missing.last().is_some_and(|said| said.ends_with("--in or --type.")))
+            (ranks, run.missing.last().is_some_and(|said| said.ends_with("--yours.")))
         };
         assert_eq!(left(None, None), (vec![1, 2, 3, 4], false));
         assert_eq!(left(Some("server.rs"), None), (vec![1], true));
         assert_eq!(left(Some("server::count"), None), (vec![2], true));
         assert_eq!(left(Some("src/*.rs"), None).0, [1, 2]);
+        assert_eq!(left(Some("*"), None).0, [1, 2, 4], "those of the program's own code");
         assert_eq!(left(None, Some("Session")).0, [1]);
         assert_eq!(left(None, Some("*Session")).0, [1]);
         assert_eq!(left(Some("stats.rs"), Some("Session")).0, [0_u64; 0]);

@@ -45,6 +45,10 @@ pub(crate) struct ReportOptions {
     #[arg(long = "type", value_name = "NAME")]
     type_name: Option<String>,
 
+    /// Show only findings in your own code, not in dependencies and standard libraries
+    #[arg(long)]
+    yours: bool,
+
     /// Check the findings against a budget, and exit with 1 if a line is not allowed; leave out those that it suppresses
     #[arg(long, value_name = "BUDGET.toml")]
     check: Option<PathBuf>,
@@ -111,7 +115,7 @@ impl ReportSinks<'_> {
             report.checks = budget.check(&report);
         }
         let (within, type_name) = (self.options.within.clone(), self.options.type_name.clone());
-        FindingFilter { within, type_name }.apply(&mut report);
+        FindingFilter { within, type_name, yours: self.options.yours }.apply(&mut report);
         if let Some(old) = &self.old {
             report.changes = Some(diff::changes(old, &report).map_err(EarlyEnd::input)?);
         }

@@ -13,13 +13,6 @@ const RUST: [&str; 6] =
 /// Namespaces of C++'s own, and Rust's `std`.
 const STANDARD: [&str; 4] = ["std", "__gnu_cxx", "__gnu_pbds", "__cxxabiv1"];
 
-/// Where cargo keeps the sources of dependencies, and systems those of headers.
-const ELSEWHERE: [&str; 5] =
-    ["/registry/src/", "/git/checkouts/", "/vendor/", "/rust/deps/", "/usr/include/"];
-
-/// Where compilers keep the sources of standard libraries.
-const OF_THE_COMPILER: [&str; 4] = ["/rustc/", "/rustlib/src/", "/usr/include/c++/", "/usr/lib/"];
-
 #[derive(Debug)]
 pub(crate) struct TypeOrigins<'m> {
     /// The origin of each of Rust's crates.
@@ -34,7 +27,7 @@ pub(crate) fn is_standard(model: &Model, name: &str) -> bool {
 
 impl<'m> TypeOrigins<'m> {
     pub(crate) fn of(model: &'m Model) -> Self {
-        let crates = model.crates().iter().map(|(name, path)| (&**name, of_file(path)));
+        let crates = model.crates().iter().map(|(name, path)| (&**name, names::origin(path)));
         Self { crates: crates.collect() }
     }
 
@@ -44,20 +37,10 @@ impl<'m> TypeOrigins<'m> {
             _ if STANDARD.contains(&first) => Origin::Standard,
             _ if RUST.contains(&first) && !self.crates.is_empty() => Origin::Standard,
             (Some(origin), _) => *origin,
-            (None, Some(at)) => of_file(&at.file),
+            (None, Some(at)) => names::origin(&at.file),
             (None, None) if self.crates.is_empty() => Origin::Yours,
             (None, None) if first.is_empty() => Origin::Standard,
             (None, None) => Origin::Dependency,
         }
-    }
-}
-
-fn of_file(path: &str) -> Origin {
-    if OF_THE_COMPILER.iter().any(|part| path.contains(part)) {
-        Origin::Standard
-    } else if ELSEWHERE.iter().any(|part| path.contains(part)) {
-        Origin::Dependency
-    } else {
-        Origin::Yours
     }
 }

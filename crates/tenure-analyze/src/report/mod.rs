@@ -7,6 +7,7 @@ mod waits;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tenure_debuginfo::names::origin;
 use tenure_model::Access;
 use tenure_model::recording::{Line, Process, Recording};
 use tenure_model::{
@@ -99,6 +100,7 @@ pub fn report(
             let cost = observed.and_then(|observed| observed.cost);
             let share = cost.unwrap_or(accesses as f64 / all_accesses.max(1) as f64);
             finding.score = 100.0 * share;
+            finding.origin = finding.place().map(origin).unwrap_or_default();
             // What was seen to cost time says more than what could have happened.
             let is_sure = finding.confidence.level > Level::Low;
             let cost = cost.map(|cost| (cost * 1e9) as u64);

@@ -19,11 +19,11 @@ fn help_names_every_option_and_goes_to_standard_output() {
         ("", "bench layout run sim watch"),
         (
             "watch",
-            "PROGRAM --pid --for --stop --rate --probes --check --top --line --patterns --machine --no-predict --full --in --type --through --diff --json --html",
+            "PROGRAM --pid --for --stop --rate --probes --check --top --line --patterns --machine --no-predict --full --in --type --yours --through --diff --json --html",
         ),
         (
             "run",
-            "COMMAND --cc --build-std --top --line --memory --keep --patterns --no-predict --full --in --type --through --check --diff --json --html",
+            "COMMAND --cc --build-std --top --line --memory --keep --patterns --no-predict --full --in --type --yours --through --check --diff --json --html",
         ),
         ("bench", "GROUP --threads --seconds --quick --seed --list --json --report"),
         ("sim", "SCENARIO --cpus --machine --us --seed --calibrate --list --json --report"),

@@ -2,6 +2,8 @@
 //!
 //! The roles of types and members, by rules that users may add to, are `tenure-layout`'s knowledge.
 
+use tenure_model::Origin;
+
 use super::{function, last, words};
 
 /// A library that offers what every program needs, such as locks and memory.
@@ -56,6 +58,13 @@ const FUNCTIONS: [&str; 21] = [
     "runtime.",
 ];
 
+/// Where cargo keeps the sources of dependencies, and systems those of headers.
+const ELSEWHERE: [&str; 5] =
+    ["/registry/src/", "/git/checkouts/", "/vendor/", "/rust/deps/", "/usr/include/"];
+
+/// Where compilers keep the sources of standard libraries.
+const OF_THE_COMPILER: [&str; 4] = ["/rustc/", "/rustlib/src/", "/usr/include/c++/", "/usr/lib/"];
+
 /// Functions in which programs wrap locks and allocators: what matters is who calls them.
 const WRAPPERS: [&str; 31] = [
     "CRYPTO_malloc",
@@ -105,6 +114,18 @@ const OTHERWISE: [&str; 4] = ["init", "destroy", "held", "assert"];
 #[must_use]
 pub fn system_library(file: &str) -> Option<SystemLibrary> {
     LIBRARIES.iter().find(|(start, _)| file.starts_with(start)).map(|(_, library)| *library)
+}
+
+/// Whose a source file is, by its path.
+#[must_use]
+pub fn origin(path: &str) -> Origin {
+    if OF_THE_COMPILER.iter().any(|part| path.contains(part)) {
+        Origin::Standard
+    } else if ELSEWHERE.iter().any(|part| path.contains(part)) {
+        Origin::Dependency
+    } else {
+        Origin::Yours
+    }
 }
 
 /// Whether a function is of a language's library, a lock or the allocator, and not the program's own, by its symbol.

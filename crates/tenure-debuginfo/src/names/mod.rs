@@ -11,8 +11,8 @@ mod symbols;
 mod types;
 
 pub use self::known::{
-    SystemLibrary, is_lock, is_lock_of_c, is_of_library, is_wrapper, mentions_lock, system_library,
-    takes_lock, waits_for_thread,
+    SystemLibrary, is_lock, is_lock_of_c, is_of_library, is_wrapper, mentions_lock, origin,
+    system_library, takes_lock, waits_for_thread,
 };
 pub use self::symbols::{demangled, function, variable};
 pub use self::types::{first, generic, held, module, shortened, type_name};

@@ -58,6 +58,13 @@ impl Finding {
         }
     }
 
+    /// Where a change is made: at the declaration, or else where the line is used most.
+    #[must_use]
+    pub fn place(&self) -> Option<&str> {
+        let mut uses = self.written_first().into_iter().flat_map(|word| &word.uses);
+        self.declared.as_deref().or_else(|| uses.find_map(|it| it.code.as_ref()?.line.as_deref()))
+    }
+
     /// The words of the line, those that are written first.
     #[must_use]
     pub fn written_first(&self) -> Vec<&Word> {

@@ -122,6 +122,15 @@ impl ObservedView {
     }
 }
 
+/// Whether two curves cannot be told apart: they are one, with both names.
+fn coincide(one: &[Dot], other: &[Dot]) -> bool {
+    const ALIKE: f64 = 0.02;
+    let is_alike = |(one, other): (&Dot, &Dot)| {
+        one.at == other.at && (one.value - other.value).abs() <= ALIKE * one.value.abs()
+    };
+    one.len() == other.len() && one.iter().zip(other).all(is_alike)
+}
+
 impl Curves {
     fn of(forecast: &Forecast, id: &str, caption: &str, title: &str) -> Option<Self> {
         let lines = prose::curves(forecast);
@@ -140,12 +149,41 @@ impl Curves {
             };
             points.iter().filter_map(dot).collect()
         };
+        let mut told: Vec<(String, Vec<Dot>)> = Vec::new();
+        for (name, points) in lines {
+            let dots = dots(points);
+            match told.iter_mut().find(|(_, other)| coincide(other, &dots)) {
+                Some((names, _)) => *names += &format!(", {name}"),
+                None => told.push((name.to_owned(), dots)),
+            }
+        }
         let lines: Vec<(&str, Vec<Dot>)> =
-            lines.into_iter().map(|(name, points)| (name, dots(points))).collect();
+            told.iter().map(|(name, dots)| (&**name, dots.clone())).collect();
         let better = format!("{unit} on {}, more is better", forecast.machine);
         let axes = Axes { name: "CPUs", beyond: None, may_be_logarithmic: true };
         let (keys, figure) =
             LineChart { id, title, caption, better: &better, unit, axes }.of(&lines)?;
         Some(Self { keys, figure })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    #[test]
+    fn curves_that_coincide_are_one_with_both_names() {
+        let tenure_model::Source::Run(run) = fixtures::run().source else { panic!() };
+        let mut forecast = run.forecast.unwrap();
+        let names = |forecast: &Forecast| -> Vec<String> {
+            let curves = Curves::of(forecast, "id", "caption", "title").unwrap();
+            let keys = serde_json::to_value(&curves.keys).unwrap();
+            let name = |key: &serde_json::Value| key["name"].as_str().unwrap().to_owned();
+            keys.as_array().unwrap().iter().map(name).collect()
+        };
+        assert_eq!(names(&forecast), ["unmodified", "change 1", "all 2 changes"]);
+        forecast.repaired[0].points.clone_from(&forecast.unmodified);
+        assert_eq!(names(&forecast), ["unmodified, change 1", "all 2 changes"]);
     }
 }

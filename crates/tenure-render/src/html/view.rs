@@ -223,7 +223,8 @@ impl<'a> FindingView<'a> {
                 .checked_sub(1)
                 .map_or("Yours", |before| prose::section(report, &report.findings[before]))
                 .ne(prose::section(report, finding))
-                .then(|| prose::section(report, finding)),
+                .then(|| prose::section(report, finding))
+                .filter(|_| finding.observed.is_none()),
             measured: prose::measured::finding(report, finding),
             whys: finding.victims.iter().map(prose::why).collect(),
             instances: prose::instances(finding),
