@@ -40,9 +40,11 @@ impl FindingFilter {
             pattern.matches(name) || pattern.matches(&short_path(name, 1))
         });
         let within = self.within.as_ref().is_none_or(|wanted| {
-            let pattern: WildMatchPattern<'*', '\0'> =
-                WildMatchPattern::new(&format!("*{wanted}*"));
-            places(finding).into_iter().any(|place| pattern.matches(place))
+            // It begins with a name: `server.rs` is not `observer.rs`.
+            let patterns = ["", "*/", "*::"].map(|before| format!("{before}{wanted}*"));
+            let patterns = patterns.map(|it| WildMatchPattern::<'*', '\0'>::new(&it));
+            let fits = |place: &str| patterns.iter().any(|pattern| pattern.matches(place));
+            places(finding).into_iter().any(fits)
         });
         of_type && within && (!self.yours || finding.origin == Origin::Yours)
     }
@@ -80,6 +82,7 @@ mod tests {
         };
         assert_eq!(left(None, None), (vec![1, 2, 3, 4], false));
         assert_eq!(left(Some("server.rs"), None), (vec![1], true));
+        assert_eq!(left(Some("erver.rs"), None), (vec![], true));
         assert_eq!(left(Some("server::count"), None), (vec![2], true));
         assert_eq!(left(Some("src/*.rs"), None).0, [1, 2]);
         assert_eq!(

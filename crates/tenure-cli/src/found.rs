@@ -110,15 +110,16 @@ impl ReportSinks<'_> {
         interrupt: &Interrupt,
     ) -> Result<Report, EarlyEnd> {
         let Analysis { mut report, forecasts } = found;
+        // Of all findings: what is left out below is not gone.
+        if let Some(old) = &self.old {
+            report.changes = Some(diff::changes(old, &report).map_err(EarlyEnd::input)?);
+        }
         if let Some(budget) = &self.budget {
             budget.suppress(&mut report);
             report.checks = budget.check(&report);
         }
         let (within, type_name) = (self.options.within.clone(), self.options.type_name.clone());
         FindingFilter { within, type_name, yours: self.options.yours }.apply(&mut report);
-        if let Some(old) = &self.old {
-            report.changes = Some(diff::changes(old, &report).map_err(EarlyEnd::input)?);
-        }
         report.findings.truncate(top);
         report.scope.top = top as u64;
         let predicts = !self.options.no_predict && forecasts.count() > 0;

@@ -121,7 +121,7 @@ pub fn system_library(file: &str) -> Option<SystemLibrary> {
 pub fn origin(path: &str) -> Origin {
     if OF_THE_COMPILER.iter().any(|part| path.contains(part)) {
         Origin::Standard
-    } else if ELSEWHERE.iter().any(|part| path.contains(part)) {
+    } else if path.starts_with("vendor/") || ELSEWHERE.iter().any(|part| path.contains(part)) {
         Origin::Dependency
     } else {
         Origin::Yours
@@ -245,6 +245,20 @@ mod tests {
             ("server", None),
         ] {
             assert_eq!(system_library(file), library, "{file}");
+        }
+    }
+
+    #[test]
+    fn a_files_path_says_whose_it_is() {
+        for (path, whose) in [
+            ("src/server.rs", Origin::Yours),
+            ("vendor/bytes/src/lib.rs", Origin::Dependency),
+            ("/home/me/vendor/bytes/src/lib.rs", Origin::Dependency),
+            ("/root/.cargo/registry/src/index/dashmap-5.5.3/src/lock.rs", Origin::Dependency),
+            ("/rustc/5980/library/std/src/sync/mutex.rs", Origin::Standard),
+            ("/usr/include/c++/12/atomic", Origin::Standard),
+        ] {
+            assert_eq!(origin(path), whose, "{path}");
         }
     }
 

@@ -197,7 +197,8 @@ fn package(line: &str) -> Option<&str> {
     if line.starts_with("/rustc/") || line.contains("/rustlib/src/rust/") {
         return behind("/library/").and_then(|rest| rest.get(..first(rest)?));
     }
-    let rest = behind("/git/checkouts/").or_else(|| behind("/vendor/"));
+    let vendored = || behind("/vendor/").or_else(|| line.strip_prefix("vendor/"));
+    let rest = behind("/git/checkouts/").or_else(vendored);
     if let Some(rest) = rest {
         return rest.get(..first(rest)?);
     }
@@ -299,6 +300,7 @@ mod tests {
                 "tokio-6ff3 park.rs:7",
             ),
             ("/home/me/project/vendor/bytes/src/lib.rs:9", "bytes src/lib.rs:9"),
+            ("vendor/bytes/src/lib.rs:9", "bytes src/lib.rs:9"),
             ("/rustc/59807616e/library/std/src/sys/sync/mutex/futex.rs:30", "std futex.rs:30"),
             (
                 "/root/go/pkg/mod/github.com/prometheus/client_golang@v1.19.0/prometheus/counter.go:3",

@@ -21,6 +21,8 @@ pub(super) struct RunHead {
 pub(super) struct ObservedView {
     pub(super) kind: String,
     place: String,
+    /// What the lock guards, and how long it is held.
+    lock: Option<String>,
     evidence: String,
     rows: Vec<WordRow>,
     repairs: Vec<RepairView>,
@@ -106,6 +108,7 @@ impl ObservedView {
         Some(Self {
             kind: finding.fault(),
             place: prose::place(finding, observed, report.line_bytes),
+            lock: prose::lock(finding),
             evidence: prose::evidence(finding, observed),
             rows: prose::rows(finding).into_iter().map(row).collect(),
             repairs: finding.repairs.iter().map(repair).collect(),

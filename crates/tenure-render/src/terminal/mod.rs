@@ -180,8 +180,14 @@ mod tests {
                 word
             })
             .collect();
+        let guards = vec!["server::Table.map".to_owned(), "Table.len".to_owned()];
+        finding.lock =
+            Some(tenure_model::LockHeld { guards, held_ns: Some(120.0), readers: Some(0.98) });
         let text = plain(&report, 120);
-        assert!(text.contains("(Session::get, server.rs:52 ← serve)"), "{text}");
+        let lock = "It guards Table.map, Table.len; is held for 120 ns each time; 98 % of its holders only read.";
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words(&text).contains(lock), "{text}");
+        assert!(text.contains("(Session::get, server.rs:52 ← serve, server.rs:52)"), "{text}");
         assert!(text.contains("52 │ self.refs.fetch_add(1, Relaxed);"), "{text}");
         assert!(text.contains("*limit1") && text.contains("*limit2"), "{text}");
         let rest = "and limit3, limit4, limit5, limit6, by reader3";

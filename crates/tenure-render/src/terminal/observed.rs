@@ -46,6 +46,9 @@ pub(super) fn render(text: &mut TerminalText, report: &Report, run: &Run, is_ful
         text.blank();
         headline(text, finding);
         text.wrapped(&prose::place(finding, observed, report.line_bytes), &margin());
+        if let Some(lock) = prose::lock(finding) {
+            text.wrapped(&lock, &margin());
+        }
         if is_full {
             full(text, report, finding, observed);
             continue;
