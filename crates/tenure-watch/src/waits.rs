@@ -43,6 +43,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// to be left count this little.
 const LEAST_IDLE: f64 = 0.1;
 
+/// Threads, and places at which they sleep, that are remembered at most.
+const MAX_KNOWN: usize = 4096;
+
 /// What was seen of waits so far.
 #[derive(Debug)]
 pub(crate) struct WaitSampler {
@@ -249,7 +252,11 @@ impl WaitSampler {
         }
         self.ticks += 1;
         let idle = (self.cpus - tick.busy).max(LEAST_IDLE);
-        for (cpus, key, holder) in shared_out(idle, self.cpus, &tick) {
+        for (cpus, mut key, holder) in shared_out(idle, self.cpus, &tick) {
+            // Tasks of a runtime may each sleep on a word of their own.
+            if self.reasons.len() > MAX_KNOWN && !self.reasons.contains_key(&key) {
+                key = (key.0, key.1, None, None);
+            }
             let sum = self.reasons.entry(key).or_default();
             sum.cpus += cpus;
             if let Some(holder) = holder {
@@ -266,7 +273,11 @@ impl WaitSampler {
         if let Some((before, sleep)) = self.known.get(&tid)
             && *before == call
         {
-            return sleep.clone();
+            return sleep.later(process);
+        }
+        // Threads that have ended are forgotten with the others.
+        if self.known.len() > MAX_KNOWN {
+            self.known.clear();
         }
         let sleep = Sleep::of(&call, tid, process, &mut self.callers);
         self.known.insert(tid, (call, sleep.clone()));

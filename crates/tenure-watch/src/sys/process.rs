@@ -191,6 +191,11 @@ impl LiveProcess {
         threads
     }
 
+    /// Whether a thread is one of its own.
+    pub(crate) fn has_thread(&self, tid: u32) -> bool {
+        tid != 0 && fs::exists(format!("/proc/{}/task/{tid}", self.pid)).unwrap_or(false)
+    }
+
     pub(crate) fn is_alive(&self) -> bool {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
         // The first thread may have ended before others.

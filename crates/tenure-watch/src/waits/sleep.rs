@@ -68,6 +68,12 @@ const WITHOUT_FILE: [&str; 14] = [
 ];
 
 impl Sleep {
+    /// The same sleep a while later: a lock may have changed hands.
+    pub(super) fn later(&self, process: &LiveProcess) -> Self {
+        let word = self.word.filter(|_| self.cause == TimeCause::Lock);
+        Self { holder: word.and_then(|word| holder(word, process)), ..self.clone() }
+    }
+
     /// What `/proc` says of a thread that sleeps, as a reason; of an empty line, which could not be read, nothing.
     pub(super) fn of(line: &str, tid: u32, process: &LiveProcess, callers: &mut Callers) -> Self {
         let Some(call) = BlockedCall::parsed(line) else {
@@ -159,7 +165,7 @@ pub(super) fn by_names(names: &[String]) -> Option<TimeCause> {
 fn holder(word: u64, process: &LiveProcess) -> Option<u32> {
     const OWNER: u64 = 8;
     let owner = process.word(word + OWNER)? as u32;
-    process.threads().contains(&owner).then_some(owner)
+    process.has_thread(owner).then_some(owner)
 }
 
 /// What a file descriptor is of.
