@@ -31,7 +31,7 @@ use clap::{Parser, Subcommand};
 
 use failure::EarlyEnd;
 
-/// Find the cache lines that every core wants, and predict and measure what fixes them
+/// Find why a program does not scale: contended cache lines, locks, waits; predict and measure what fixes it
 #[derive(Debug, Parser)]
 #[command(name = "tenure", version)]
 struct CommandLine {

@@ -15,10 +15,10 @@ mod screen;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) use live::{doctor, run};
 
-/// Watch a running process, unmodified, and find the cache lines that its threads contend for
+/// Watch a running process, unmodified, and say where it loses time: contended cache lines, locks, waits
 ///
 /// No rebuild, no restart, no performance counters. A clock samples running threads, right after the instruction that
-/// waited for a line. Breakpoints in the other threads show who else touches it. Lines are ranked by the processor time that they cost, at most. Predictions of what
+/// waited for a line. Breakpoints in the other threads show who else touches it. Lines are ranked by the processor time that they cost at most. Predictions of what
 /// each change would give follow the findings; Ctrl-C skips them. A program named after -- is started, and watched until it ends or
 /// the time given is over.
 #[derive(Debug, Args)]

@@ -63,14 +63,16 @@ impl RunHead {
     pub(super) fn of(report: &Report, run: &Run) -> Self {
         Self {
             missing: prose::missing(report, run),
-            curves: run.forecast.as_ref().and_then(|forecast| {
-                Curves::of(
-                    forecast,
-                    "forecast",
-                    "Throughput, at most",
-                    "Throughput of the whole program",
-                )
-            }),
+            curves: run.forecast.as_ref().filter(|_| prose::is_simulated(run)).and_then(
+                |forecast| {
+                    Curves::of(
+                        forecast,
+                        "forecast",
+                        "Throughput, at most",
+                        "Throughput of the whole program",
+                    )
+                },
+            ),
         }
     }
 }

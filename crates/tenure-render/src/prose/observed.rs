@@ -11,18 +11,22 @@ pub(crate) use super::{access, share};
 use super::{counted, level, ratio, watched, whole};
 use tenure_model::{
     Access, Code, Ended, Finding, Level, LockHeld, Observed, Repair, Report, Run, Sharing, Storage,
-    Use, Word, short_path, short_place, signal_name,
+    TimeCause, Use, Word, short_path, short_place, signal_name,
 };
 
 /// `exited with 0 after 10 s, 16 threads`.
 pub(crate) fn lived(run: &Run) -> String {
+    let time = match run.ended {
+        Ended::Running => format!("watched for {} s", number(run.seconds)),
+        _ => format!("{} after {} s", ended(run), number(run.seconds)),
+    };
     let processes = match run.processes {
-        0 => return format!("{} after {} s", ended(run), number(run.seconds)),
+        0 => return time,
         1 => String::new(),
         more => format!("{} processes, ", whole(more)),
     };
     let threads = counted(run.threads, "thread");
-    format!("{} after {} s, {processes}{threads}", ended(run), number(run.seconds))
+    format!("{time}, {processes}{threads}")
 }
 
 /// What was recorded of a run, and what that took.
@@ -177,6 +181,13 @@ pub(crate) fn place(finding: &Finding, observed: &Observed, line_bytes: u64) -> 
         Sharing::Within | Sharing::Embedding { .. } => parts.push(line(observed, line_bytes)),
     }
     parts.join(", ")
+}
+
+/// Whether what limits the program is simulated: threads that sleep are not.
+pub(crate) fn is_simulated(run: &Run) -> bool {
+    use TimeCause::{Io, Lock, NoThreads, OtherThreads, Timer};
+    let sleeps = [Lock, OtherThreads, Io, Timer, NoThreads];
+    run.time.as_ref().is_none_or(|time| !sleeps.contains(&time.dominant))
 }
 
 /// What a lock guards, for how long it is held, and for what: `It guards Table.map and Table.len, is held for 120 ns each time,

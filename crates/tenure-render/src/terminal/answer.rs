@@ -30,10 +30,14 @@ pub(super) fn render(text: &mut TerminalText, subject: &str, answer: &Answer, ru
     changes(text, answer);
     if let Some(time) = &run.time {
         text.blank();
-        text.quiet("     Where the processor time went");
+        let used = prose::used(time);
+        text.quiet_after("     ", &format!("Where its processor time went. {used}"));
         rows(text, prose::running(time));
-        text.quiet_after("     ", &prose::used(time));
-        rows(text, prose::idle(time));
+        let idle = prose::idle(time);
+        if !idle.is_empty() {
+            text.quiet("     Why CPUs were left, in parts of all its CPUs");
+            rows(text, idle);
+        }
     }
 }
 

@@ -44,8 +44,6 @@ impl Exporter for TerminalExporter {
         let mut text = text_in(self.style);
         if let Some((answer, run)) = answer::of(report) {
             answer::render(&mut text, prose::subject(report), answer, run);
-            text.blank();
-            text.quiet(&prose::observed::recorded(run));
         } else {
             text.strong(prose::subject(report));
             text.quiet(&prose::source(report));
@@ -60,6 +58,8 @@ impl Exporter for TerminalExporter {
             match &report.source {
                 Source::Run(run) => {
                     observed::render(&mut text, report, run, self.full || !is_ranking);
+                    text.blank();
+                    text.quiet(&prose::observed::recorded(run));
                 }
                 Source::Types(_) if is_ranking => list::render(&mut text, report),
                 Source::Types(_) => types::render(&mut text, report),

@@ -67,7 +67,7 @@ fn closing(text: &mut TerminalText, report: &Report, run: &Run) {
         text.blank();
         text.wrapped(&not_worth, "");
     }
-    let Some(forecast) = &run.forecast else { return };
+    let Some(forecast) = run.forecast.as_ref().filter(|_| prose::is_simulated(run)) else { return };
     text.blank();
     text.quiet(&format!(
         "Iterations/s of the whole program on {}, by number of CPUs. Only these lines and the work between accesses to \
@@ -102,8 +102,8 @@ fn headline(text: &mut TerminalText, finding: &Finding) {
     text.line_with(&left, &right, INDENT);
 }
 
-/// The best repair is worth less than what a reader would take the trouble for.
-const NO_REPAIR: &str = "no repair that was tried gives 5 %";
+/// The best change is worth less than what a reader would take the trouble for.
+const NO_REPAIR: &str = "no change that was tried gives the whole program 5 %";
 
 fn brief(text: &mut TerminalText, report: &Report, finding: &Finding) {
     let (written, suffering): (Vec<_>, Vec<_>) =
@@ -135,7 +135,13 @@ fn brief(text: &mut TerminalText, report: &Report, finding: &Finding) {
         };
         text.line(&cut(&format!("{}and {names}{by}", margin()), text.width()));
     }
-    if let Some(repair) = finding.repairs.first() {
+    let is_worth_it = report
+        .answer
+        .as_ref()
+        .is_none_or(|answer| answer.not_worth.iter().all(|change| change.finding != finding.rank));
+    if !is_worth_it {
+        text.line(&text.style().quiet(&format!("{}{NO_REPAIR}", margin())));
+    } else if let Some(repair) = finding.repairs.first() {
         let others = finding.repairs[1..].iter().map(|repair| &*repair.name);
         let others = others.collect::<Vec<_>>().join(", ");
         // Without a prediction the first need not be the best.
