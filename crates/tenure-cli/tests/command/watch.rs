@@ -85,14 +85,14 @@ fn a_program_that_outlives_the_time_is_waited_for_or_ended() {
     let script = "trap 'exit 4' TERM; while [ ! -e go ]; do :; done; exit 5";
     let mut child = watching(folder.path(), &["--for", "100ms"], script);
     let said = read_until(child.stderr.as_mut().unwrap(), " is still running");
-    assert!(said.contains("was still running") && said.contains("\ntenure: process "), "{said}");
+    assert!(said.contains("): watched for ") && said.contains("\ntenure: process "), "{said}");
     std::fs::write(folder.path().join("go"), "").unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(5), "{said}{}", text(&output.stderr));
 
     let forever = "while :; do :; done";
     let (said, status) = watched(&["--for", "100ms", "--stop"], forever);
-    assert!(said.contains("was still running"), "{said}");
+    assert!(said.contains("): watched for "), "{said}");
     assert_eq!(status, Some(0), "{said}");
     // One that has a status of its own keeps it. Where it was asked before it could say so, it gets more time.
     for time in ["300ms", "3s", "30s", "300s"] {
