@@ -44,7 +44,7 @@ fn in_go(line_bytes: u64, declaration: &Declaration) -> Vec<String> {
     }
 }
 
-/// The annotation works for classes of the JDK alone, unless the machine is told otherwise.
+/// The virtual machine ignores the annotation outside the JDK unless the second line's options are set.
 fn in_java(declaration: &Declaration) -> Vec<String> {
     match declaration {
         Declaration::Member { name, type_name } => vec![

@@ -31,9 +31,9 @@ const WRAPPERS: [&str; 18] = [
 /// says anything.
 #[must_use]
 pub fn word(path: &str) -> Option<&str> {
-    // What glibc's locks consist of is nobody's name.
+    // The members of glibc's locks say nothing of the program.
     let path = path.split_once("__data.__").map_or(path, |(lock, _)| lock);
-    // Nor is what those of Rust consist of.
+    // Neither do those of Rust's locks.
     let of_rust =
         [".inner.state", ".inner.futex", ".raw.state", "inner.state", "inner.futex", "raw.state"];
     let path = of_rust.iter().find_map(|end| path.strip_suffix(end)).unwrap_or(path);
@@ -79,7 +79,7 @@ pub(crate) fn held(target: &Target) -> Option<String> {
         }
         false
     })?;
-    // A lambda or a function is nobody's object.
+    // A pool does not hold its constructor, a `dyn Fn`.
     Some(short(&arguments[..end])).filter(|name| !name.is_empty() && !name.contains("dyn "))
 }
 

@@ -42,7 +42,7 @@ pub struct ProposedChange {
 /// How many times as much the whole program does, with everything else as it was.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Gain {
-    /// On so many CPUs.
+    /// The number of CPUs that it is for.
     pub cpus: u64,
     /// The least and the most that are to be expected.
     pub range: [f64; 2],

@@ -83,7 +83,7 @@ pub struct Session {
     turn: usize,
     /// Which thread is listed next.
     listed: usize,
-    /// Processor time of the process when it was first asked for, and last; `None` if it never said.
+    /// Processor time of the process and of the machine since watching began.
     usage: ProcessorUsage,
     counts: WatchCounts,
     line_bytes: u32,

@@ -35,8 +35,9 @@ const WORKER: f64 = 0.02;
 const WORKER_TURNS: f64 = 200.0;
 
 /// Which threads work is known once one has run for so many nanoseconds: what it takes to start a program is no reason of its own.
-/// Until then the first ticks wait, but not for longer than this.
 const KNOWN_NS: f64 = 20e6;
+
+/// The first ticks wait for that at most this long.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A tick takes a CPU itself, so that a thread which ran a moment ago waits for one. The reasons of a tick at which no CPU seems
@@ -242,7 +243,7 @@ impl WaitSampler {
             }
         }
         self.turn = (self.turn + asked) % threads.len();
-        // Of those whose turn it was not, as many run.
+        // The threads that were not asked are taken to run as often as the others.
         let of_asked = threads.len() as f64 / asked.max(1) as f64;
         (tick.running, tick.busy) = (tick.running * of_asked, tick.busy * of_asked);
         for (holder, code) in &mut holders {
@@ -265,7 +266,7 @@ impl WaitSampler {
                 held.code = holders[&holder].or(held.code);
             }
         }
-        // Of a thousand threads it takes milliseconds.
+        // A tick over a thousand threads takes milliseconds.
         self.next = now + TICK.max(now.elapsed() * 50);
     }
 
@@ -382,7 +383,7 @@ mod tests {
     #[test]
     fn what_a_thread_would_have_used_leaves_out_the_time_in_which_it_had_no_cpu() {
         let since = Instant::now();
-        // Of ten seconds.
+        // The thread lived for ten seconds.
         let wanted = |ran_s: u64, queued_s: u64, in_lock, slept_part| {
             let second = 1_000_000_000;
             let last = Scheduled { ran_ns: ran_s * second, queued_ns: queued_s * second, turns: 0 };

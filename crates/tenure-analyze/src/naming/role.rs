@@ -184,7 +184,7 @@ impl WordNames {
             "get", "put", "insert", "lookup", "find", "remove", "entry", "contains", "update",
             "upsert", "delete", "set",
         ];
-        // In order, or split already.
+        // These tables keep an order, or are split already.
         const NO_TABLES: [&str; 17] = [
             "btree", "ordered", "sorted", "lru", "queue", "priority", "log", "wal", "mem",
             "memtable", "skip", "shard", "shards", "sharded", "segment", "bucket", "stripe",

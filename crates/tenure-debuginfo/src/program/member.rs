@@ -101,7 +101,7 @@ impl MemberStep<'_> {
 
 /// Whether the only member of a type has a name that is worth saying: `hits` of `App`, not `v` of `AtomicU64`.
 fn says_something(member: &str) -> bool {
-    // Of std, parking_lot, crossbeam and of Linux's `atomic_t`.
+    // What std, parking_lot, crossbeam and Linux's `atomic_t` call the word inside.
     const WRAPPED: [&str; 14] = [
         "v", "val", "value", "inner", "data", "raw", "ptr", "pointer", "counter", "lock", "futex",
         "state", "buf", "repr",

@@ -65,7 +65,7 @@ impl PerfEvent {
         Self::open_clock(&mut attributes, None, cpu)
     }
 
-    /// With samples in the kernel, where they are allowed.
+    /// Opens a clock that also samples the kernel, where that is allowed.
     fn open_clock(
         attributes: &mut bindings::perf_event_attr,
         tid: Option<u32>,
