@@ -207,16 +207,16 @@ pub(super) fn batch(pattern: &Pattern) -> Option<Repaired> {
 pub(super) fn borrow(pattern: &Pattern) -> Option<Repaired> {
     /// Nanoseconds. What is used for longer may well be kept by its user.
     const BRIEF: f64 = 10_000.0;
-    let totals = pattern.totals();
+    let keeps = keeps(pattern);
     let is_borrowed = |role: usize, word: usize| {
         let is_brief = held(&pattern.roles[role].steps, word).is_some_and(|of| of <= BRIEF);
         pattern.words[word].value == StoredValue::References
             && is_brief
-            && keeps(pattern, role, word)
+            && keeps(role, word)
     };
     let roles = 0..pattern.roles.len();
     let is_any = |word: &usize| roles.clone().any(|role| is_borrowed(role, *word));
-    let words: Vec<usize> = (0..totals.len()).filter(is_any).collect();
+    let words: Vec<usize> = (0..pattern.words.len()).filter(is_any).collect();
     let mut after = pattern.clone();
     for (at, role) in after.roles.iter_mut().enumerate() {
         role.steps = replaced(&role.steps, &|operation| match *operation {
@@ -245,7 +245,7 @@ fn held(steps: &[PatternAccess], word: usize) -> Option<f64> {
 /// A reference that each thread keeps, in place of one that is taken and put around each use.
 pub(super) fn revocable(pattern: &Pattern) -> Option<Repaired> {
     let roles = pattern.roles.len();
-    let keeps = |role: usize, word: usize| keeps(pattern, role, word);
+    let keeps = keeps(pattern);
     let mut words = Vec::new();
     let mut after = pattern.clone();
     let slots = after.objects.len();
@@ -280,15 +280,18 @@ pub(super) fn revocable(pattern: &Pattern) -> Option<Repaired> {
     Some(Repaired { remedy: Remedy::Revocable, pattern: after, bytes, per_thread: true, words })
 }
 
-/// Whether the threads of a role take references and give them back in each iteration.
-fn keeps(pattern: &Pattern, role: usize, word: usize) -> bool {
+/// Whether the threads of a role take references to a word and give them back in each iteration.
+fn keeps(pattern: &Pattern) -> impl Fn(usize, usize) -> bool {
     /// A get and a put.
     const A_USE: f64 = 2.0;
-    pattern.roles[role].share > 0
-        && is_once(pattern, word)
-        && pattern.words[word].value.is_kept()
-        && is_counted(&pattern.totals()[word])
-        && pattern.rates()[role][word].changes() >= A_USE
+    let (totals, rates) = (pattern.totals(), pattern.rates());
+    move |role, word| {
+        pattern.roles[role].share > 0
+            && is_once(pattern, word)
+            && pattern.words[word].value.is_kept()
+            && is_counted(&totals[word])
+            && rates[role][word].changes() >= A_USE
+    }
 }
 
 /// Whether a word is written by additions alone, as far as the pattern says.
