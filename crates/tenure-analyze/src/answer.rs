@@ -193,9 +193,8 @@ mod tests {
     fn in_locks() -> TimeSplit {
         let part = |cause, share, details| TimePart { cause, share, interval: [0.0, 1.0], details };
         let code = Code { line: Some("/home/me/src/pool.rs:77".to_owned()), ..Code::default() };
-        let (finding, holder) = Default::default();
         let name = "Pool.lock".to_owned();
-        let detail = TimeDetail { name, share: 0.3, code: Some(code), finding, holder };
+        let detail = TimeDetail { name, share: 0.3, code: Some(code), ..TimeDetail::default() };
         TimeSplit {
             seconds: 10.0,
             cpus: 4.0,

@@ -46,8 +46,8 @@ use serde::Deserialize;
 use wildmatch::WildMatchPattern;
 
 use crate::InputError;
-use crate::answer::answer;
-use tenure_model::{Check, Finding, Kind, Report, Sharing, Source, Storage, short_path};
+use crate::filter::note_left_out;
+use tenure_model::{Check, Finding, Kind, Report, Sharing, Storage, short_path};
 use tenure_report::numbers::{counted, scaled, share};
 
 /// Which lines a program may contend for: see the [module](self).
@@ -171,11 +171,7 @@ impl Budget {
                 }
             });
         }
-        report.scope.findings = report.findings.len() as u64;
-        if let Source::Run(run) = &mut report.source {
-            run.missing.extend(said);
-            report.answer = Some(answer(report, None));
-        }
+        note_left_out(report, said);
     }
 
     /// What the budget says of a report: a check for each line that needs an entry, and for each entry without a line.
@@ -388,7 +384,7 @@ mod tests {
         budget.suppress(&mut report);
         assert!(report.findings.iter().all(|finding| finding.rank != 1));
         assert_eq!(report.scope.findings, report.findings.len() as u64);
-        let Source::Run(run) = report.source else { panic!("{:?}", report.source) };
+        let tenure_model::Source::Run(run) = report.source else { panic!("{:?}", report.source) };
         let [.., left_out, unused] = &run.missing[..] else { panic!("{:?}", run.missing) };
         assert_eq!(left_out, "1 finding with Session.refs left out: known.");
         assert_eq!(unused, "No finding has old.rs:*: its suppression can go.");

@@ -25,11 +25,9 @@ impl FindingFilter {
         let before = report.findings.len();
         report.findings.retain(|finding| self.takes(finding));
         let left_out = before - report.findings.len();
-        report.scope.findings = report.findings.len() as u64;
-        if let (Source::Run(run), 1..) = (&mut report.source, left_out) {
+        if left_out > 0 {
             let left_out = counted(left_out, "more finding");
-            run.missing.push(format!("{left_out} did not fit --in, --type or --yours."));
-            report.answer = Some(answer(report, None));
+            note_left_out(report, [format!("{left_out} did not fit --in, --type or --yours.")]);
         }
     }
 
@@ -47,6 +45,15 @@ impl FindingFilter {
             places(finding).into_iter().any(fits)
         });
         of_type && within && (!self.yours || finding.origin == Origin::Yours)
+    }
+}
+
+/// Counts the findings that are left in the report of a run, answers by them, and says what was left out.
+pub(crate) fn note_left_out(report: &mut Report, said: impl IntoIterator<Item = String>) {
+    report.scope.findings = report.findings.len() as u64;
+    if let Source::Run(run) = &mut report.source {
+        run.missing.extend(said);
+        report.answer = Some(answer(report, None));
     }
 }
 

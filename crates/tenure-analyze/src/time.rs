@@ -105,9 +105,7 @@ fn calls(waits: &Waits, kernel: f64) -> Vec<TimeDetail> {
             _ => work.call.clone(),
         },
         share: kernel * work.samples as f64 / all as f64,
-        code: None,
-        finding: None,
-        holder: None,
+        ..TimeDetail::default()
     };
     let mut details: Vec<_> = waits.kernel_work.iter().map(part).collect();
     details.retain(|detail| detail.share >= WORTH_NAMING);
@@ -224,9 +222,7 @@ mod tests {
         split(waits, &running, |reason| TimeDetail {
             name: "x".to_owned(),
             share: reason.cpus / 4.0,
-            code: None,
-            finding: None,
-            holder: None,
+            ..TimeDetail::default()
         })
     }
 

@@ -71,7 +71,7 @@ pub enum TimeCause {
 }
 
 /// A part of a [`TimePart`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TimeDetail {
     /// What it is: `futex`, `pool.lock`, `epoll_wait`.
     pub name: String,

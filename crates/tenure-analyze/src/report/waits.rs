@@ -1,7 +1,7 @@
 //! Where the time went: what threads slept for, by the names of words and code.
 
 use tenure_model::recording::{Process, WaitReason};
-use tenure_model::{Code, Run, TimeCause, TimeDetail, TimeSplit};
+use tenure_model::{Code, Run, TimeCause, TimeDetail, TimeSplit, short_place};
 
 use super::FoundLine;
 use crate::naming::names::ProcessNames;
@@ -45,8 +45,7 @@ pub(super) fn time(
 fn holder(reason: &WaitReason, thread: &str, names: &ProcessNames<'_>) -> String {
     match reason.holder_code.and_then(|code| names.code(code)) {
         Some(Code { function, line: Some(line), .. }) => {
-            let line = line.rsplit('/').next().unwrap_or_default();
-            format!("{thread}, in {function} ({line})")
+            format!("{thread}, in {function} ({})", short_place(&line))
         }
         Some(code) => format!("{thread}, in {}", code.function),
         None => thread.to_owned(),

@@ -205,9 +205,8 @@ mod tests {
         let detail = |name: &str, share, holder: Option<&str>| TimeDetail {
             name: name.to_owned(),
             share,
-            code: None,
-            finding: None,
             holder: holder.map(str::to_owned),
+            ..TimeDetail::default()
         };
         let details = vec![
             detail("pool.lock", 0.3, Some("worker")),

@@ -135,13 +135,9 @@ fn brief(text: &mut TerminalText, report: &Report, finding: &Finding) {
         };
         text.line(&cut(&format!("{}and {names}{by}", margin()), text.width()));
     }
-    let is_worth_it = report
-        .answer
-        .as_ref()
-        .is_none_or(|answer| answer.not_worth.iter().all(|change| change.finding != finding.rank));
-    if !is_worth_it {
-        text.line(&text.style().quiet(&format!("{}{NO_REPAIR}", margin())));
-    } else if let Some(repair) = finding.repairs.first() {
+    let mut not_worth = report.answer.iter().flat_map(|answer| &answer.not_worth);
+    let is_worth_it = not_worth.all(|change| change.finding != finding.rank);
+    if let Some(repair) = finding.repairs.first().filter(|_| is_worth_it) {
         let others = finding.repairs[1..].iter().map(|repair| &*repair.name);
         let others = others.collect::<Vec<_>>().join(", ");
         // Without a prediction the first need not be the best.
@@ -154,7 +150,7 @@ fn brief(text: &mut TerminalText, report: &Report, finding: &Finding) {
         let whole = format!("{line}: {code}");
         let fits = !code.is_empty() && measured(&whole) + INDENT <= text.width();
         text.repair(if fits { &whole } else { &line }, &margin());
-    } else if finding.forecast.is_some() {
+    } else if finding.forecast.is_some() || !is_worth_it {
         text.line(&text.style().quiet(&format!("{}{NO_REPAIR}", margin())));
     }
 }

@@ -210,9 +210,7 @@ pub(super) fn borrow(pattern: &Pattern) -> Option<Repaired> {
     let keeps = keeps(pattern);
     let is_borrowed = |role: usize, word: usize| {
         let is_brief = held(&pattern.roles[role].steps, word).is_some_and(|of| of <= BRIEF);
-        pattern.words[word].value == StoredValue::References
-            && is_brief
-            && keeps(role, word)
+        pattern.words[word].value == StoredValue::References && is_brief && keeps(role, word)
     };
     let roles = 0..pattern.roles.len();
     let is_any = |word: &usize| roles.clone().any(|role| is_borrowed(role, *word));
