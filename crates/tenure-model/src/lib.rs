@@ -7,6 +7,7 @@
 //! | [`Report`], [`Finding`], [`Kind`] | what was found, and what that is called: the types of `--json`, from which its schema is generated |
 //! | [`TimeSplit`], [`Answer`] | where the threads' time went; the answer in short |
 //! | [`Remedy`], [`Target`] | ways to fix a line, and the place in the source that changes |
+//! | [`SourceEdit`] | a piece of a source file that a change replaces |
 //! | [`Language`] | the language of a source |
 //! | [`Progress`] | how long work tells how far it is |
 
@@ -15,6 +16,7 @@ pub mod recording;
 mod access;
 mod answer;
 mod code;
+mod edit;
 mod ended;
 mod language;
 mod progress;
@@ -25,6 +27,7 @@ mod time;
 pub use access::Access;
 pub use answer::{Answer, Gain, ProposedChange};
 pub use code::Code;
+pub use edit::SourceEdit;
 pub use ended::{Ended, signal_name};
 pub use language::Language;
 pub use progress::Progress;

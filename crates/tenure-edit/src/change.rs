@@ -1,0 +1,91 @@
+//! What is asked of an editor, and how it refuses.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// A change that is an edit of the source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SourceChange {
+    /// Members of the struct at the place get lines of their own.
+    MembersApart {
+        /// Their names.
+        members: Vec<String>,
+    },
+    /// The struct at the place takes whole lines, as elements of arrays do then.
+    TypeApart,
+    /// Variables get lines of their own: the place is that of one of them.
+    VariablesApart {
+        /// Their names.
+        names: Vec<String>,
+    },
+    /// The members of the struct at the place are declared in another order.
+    Order {
+        /// All members, in their new order.
+        members: Vec<String>,
+    },
+    /// Additions to a member of the struct at the place, or to the variable there, are counted per thread.
+    CountPerThread {
+        /// Its name.
+        name: String,
+    },
+    /// The store at the place is made only if it changes the value.
+    TestBeforeStore {
+        /// What is stored to: the last part of its path.
+        name: String,
+    },
+    /// The clone at the place is borrowed.
+    Borrow,
+}
+
+/// A place in the source, as debugging information has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The file.
+    pub file: PathBuf,
+    /// The line, from 1.
+    pub line: u64,
+}
+
+/// How edits are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Bytes of a cache line.
+    pub line_bytes: u64,
+    /// What Rust types are padded with.
+    pub padding: Padding,
+}
+
+/// What Rust types are padded with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Padding {
+    /// `crossbeam_utils::CachePadded`: of a crate that most trees already have.
+    #[default]
+    Crossbeam,
+    /// `tenure::cache_line::CachePadded`.
+    Tenure,
+    /// A type of the program's own, written beside its first use: no dependency.
+    Own,
+}
+
+/// Why a change is not edited.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// Where.
+    pub place: Place,
+    /// Why: a clause such as "`hits` is declared by a macro".
+    pub why: String,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file.display(), self.line)
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.why)
+    }
+}
+
+impl std::error::Error for Refusal {}

@@ -1,0 +1,23 @@
+//! What a run achieved, from what it printed.
+
+/// A figure that a run printed of one of its benchmarks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reading {
+    /// The benchmark's name; empty if the output has one figure only.
+    pub name: String,
+    /// The figure, in `unit`.
+    pub value: f64,
+    /// Its unit: `ns`, `ops/s`.
+    pub unit: String,
+    /// Which figure is the better one.
+    pub better: Better,
+}
+
+/// Which of two figures is the better one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Better {
+    /// A time: the lower one.
+    Lower,
+    /// A rate: the higher one.
+    Higher,
+}
