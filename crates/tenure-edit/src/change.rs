@@ -39,7 +39,7 @@ pub enum SourceChange {
 
 /// A place in the source, as debugging information has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct SourcePlace {
     /// The file.
     pub file: PathBuf,
     /// The line, from 1.
@@ -48,7 +48,7 @@ pub struct Place {
 
 /// How edits are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Options {
+pub struct EditOptions {
     /// Bytes of a cache line.
     pub line_bytes: u64,
     /// What Rust types are padded with.
@@ -71,12 +71,12 @@ pub enum Padding {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// Where.
-    pub place: Place,
+    pub place: SourcePlace,
     /// Why: a clause such as "`hits` is declared by a macro".
     pub why: String,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SourcePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.file.display(), self.line)
     }

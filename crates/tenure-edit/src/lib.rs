@@ -5,8 +5,8 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | [`SourceChange`], [`Place`], [`Refusal`] | what is asked, where, and why it is refused |
+//! | [`SourceChange`], [`SourcePlace`], [`Refusal`] | what is asked, where, and why it is refused |
 
 mod change;
 
-pub use change::{Options, Padding, Place, Refusal, SourceChange};
+pub use change::{EditOptions, Padding, Refusal, SourceChange, SourcePlace};
