@@ -1,5 +1,7 @@
 //! What a run achieved, from what it printed.
 
+use tenure_model::Better;
+
 /// A figure that a run printed of one of its benchmarks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
@@ -11,13 +13,4 @@ pub struct Reading {
     pub unit: String,
     /// Which figure is the better one.
     pub better: Better,
-}
-
-/// Which of two figures is the better one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Better {
-    /// A time: the lower one.
-    Lower,
-    /// A rate: the higher one.
-    Higher,
 }

@@ -7,6 +7,7 @@
 //! | [`Report`], [`Finding`], [`Kind`] | what was found, and what that is called: the types of `--json`, from which its schema is generated |
 //! | [`TimeSplit`], [`Answer`] | where the threads' time went; the answer in short |
 //! | [`Remedy`], [`Target`] | ways to fix a line, and the place in the source that changes |
+//! | [`Comparison`] | which of two programs is faster |
 //! | [`SourceEdit`] | a piece of a source file that a change replaces |
 //! | [`Language`] | the language of a source |
 //! | [`Progress`] | how long work tells how far it is |
@@ -16,6 +17,7 @@ pub mod recording;
 mod access;
 mod answer;
 mod code;
+mod comparison;
 mod edit;
 mod ended;
 mod language;
@@ -27,6 +29,10 @@ mod time;
 pub use access::Access;
 pub use answer::{Answer, Gain, ProposedChange};
 pub use code::Code;
+pub use comparison::{
+    Better, ComparedBenchmark, ComparedRound, ComparedSide, Comparison, ComparisonEnd,
+    ComparisonVerdict, Speedup,
+};
 pub use edit::SourceEdit;
 pub use ended::{Ended, signal_name};
 pub use language::Language;

@@ -39,9 +39,28 @@ pub fn median(values: &[f64]) -> Option<f64> {
 /// Source: the sign test's interval; H. A. David and H. N. Nagaraja, *Order Statistics*, 7.1.
 #[must_use]
 pub fn estimate(values: &[f64]) -> Option<Estimate> {
+    estimate_among(values, 1)
+}
+
+/// The same for one of `count` series: all intervals at once cover their medians in at least 95 % of all repetitions, by
+/// Bonferroni's inequality. It takes [`min_values`] values.
+#[must_use]
+pub fn estimate_among(values: &[f64], count: usize) -> Option<Estimate> {
     let sorted = sorted(values);
-    let k = rank(sorted.len());
+    let k = rank(sorted.len(), tail(count));
     Some(Estimate { median: median(&sorted)?, low: sorted[k - 1], high: sorted[sorted.len() - k] })
+}
+
+/// The fewest values of each of `count` series with intervals that all cover at once.
+#[must_use]
+pub fn min_values(count: usize) -> usize {
+    // The least and the most of n values miss the median with a probability of 2^-n each.
+    (-tail(count).log2()).ceil() as usize
+}
+
+/// The probability that one end of an interval may miss.
+fn tail(count: usize) -> f64 {
+    0.025 / count.max(1) as f64
 }
 
 fn sorted(values: &[f64]) -> Vec<f64> {
@@ -50,11 +69,11 @@ fn sorted(values: &[f64]) -> Vec<f64> {
     sorted
 }
 
-fn rank(n: usize) -> usize {
+fn rank(n: usize, tail: f64) -> usize {
     let mut probability = 0.5_f64.powi(i32::try_from(n).unwrap_or(i32::MAX)); // of 0 successes
     let mut cumulated = probability;
     let mut k = 0;
-    while cumulated <= 0.025 {
+    while cumulated <= tail {
         k += 1;
         probability *= (n - k + 1) as f64 / k as f64;
         cumulated += probability;
@@ -70,8 +89,17 @@ mod tests {
     fn the_rank_is_that_of_published_tables() {
         // Order Statistics, table of confidence intervals for the median, 95 %.
         for (n, k) in [(6, 1), (8, 1), (9, 2), (12, 3), (15, 4), (20, 6), (25, 8), (50, 18)] {
-            assert_eq!(rank(n), k, "n = {n}");
+            assert_eq!(rank(n, tail(1)), k, "n = {n}");
         }
+    }
+
+    #[test]
+    fn intervals_of_several_series_take_more_values_and_are_wider() {
+        assert_eq!([1, 2, 10, 40].map(min_values), [MIN_VALUES, 7, 9, 11]);
+        let values: Vec<f64> = (0..20).map(f64::from).collect();
+        let [one, many] = [1, 20].map(|count| estimate_among(&values, count).unwrap());
+        assert_eq!((one.low, one.high), (5.0, 14.0));
+        assert!(many.low < one.low && many.high > one.high);
     }
 
     #[test]
