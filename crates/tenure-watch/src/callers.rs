@@ -62,22 +62,15 @@ struct Rule {
 }
 
 impl Callers {
-    /// None so far. Functions `through` which calls go are passed over.
-    pub(crate) fn new(through: Vec<String>) -> Self {
-        Self { programs: Programs::through(through), ..Self::default() }
+    /// Those in these modules. Functions `through` which calls go are passed over.
+    pub(crate) fn new(modules: Vec<Module>, through: Vec<String>) -> Self {
+        Self { modules, programs: Programs::through(through), ..Self::default() }
     }
 
-    /// Forgets the modules.
-    pub(crate) fn clear(&mut self) {
-        (self.modules, self.files, self.foreign) = Default::default();
-    }
-
+    /// Forgets everything: the program has other modules now.
     pub(crate) fn set(&mut self, modules: Vec<Module>) {
         self.modules = modules;
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.modules.is_empty()
+        (self.files, self.foreign) = Default::default();
     }
 
     /// Whether a return address is of a function of a library for C and C++.
@@ -282,6 +275,18 @@ impl Unwound {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_modules_file_is_read_once_until_the_program_has_other_code() {
+        let path = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
+        let module = Module { path, start: 0x1000, end: 0x3000, bias: 0 };
+        let mut callers = Callers::new(vec![module.clone()], Vec::new());
+        let (_, first) = callers.file(0x1000).unwrap();
+        assert!(Rc::ptr_eq(&first, &callers.file(0x2000).unwrap().1));
+        assert!(callers.file(0x3000).is_none());
+        callers.set(vec![module]);
+        assert!(!Rc::ptr_eq(&first, &callers.file(0x1000).unwrap().1));
+    }
 
     /// This test's own file has tables and symbols.
     #[test]

@@ -33,35 +33,13 @@ pub(crate) struct InstructionCache {
     known: FxHashMap<(Stop, u64), Option<Instruction>>,
     /// The walk of each load, by the address after it.
     walks: FxHashMap<u64, RingWalk>,
-    callers: Callers,
 }
 
 impl InstructionCache {
-    /// None so far. Functions `through` which calls go are passed over.
-    pub(crate) fn new(through: Vec<String>) -> Self {
-        Self { callers: Callers::new(through), ..Self::default() }
-    }
-
     /// Forgets everything: the program has other code now.
     pub(crate) fn clear(&mut self) {
         self.known.clear();
         self.walks.clear();
-        self.callers.clear();
-    }
-
-    /// An access as a reader finds it: in the program, where that calls a lock or an atomic operation.
-    fn found(&mut self, touch: Touch, sample: &Sample, process: &LiveProcess) -> Touch {
-        if self.callers.is_empty() {
-            self.callers.set(process.modules());
-        }
-        let Some(code) = self.callers.caller(touch.code, sample) else { return touch };
-        // Without optimisation Rust's atomic operations are calls. A lock of the C library has plain words beside it.
-        let access = match (touch.access, self.callers.is_of_library(touch.code)) {
-            (Access::Read, false) => Access::Load,
-            (Access::Write, false) => Access::Store,
-            (access, _) => access,
-        };
-        Touch { code, access, ..touch }
     }
 
     /// What a sampled thread has waited for; `None` if that was no memory.
@@ -69,6 +47,7 @@ impl InstructionCache {
         &mut self,
         sample: &Sample,
         process: &LiveProcess,
+        callers: &mut Callers,
     ) -> Result<Option<Touch>, Lost> {
         let Some(instruction) = self.met(Stop::Clock, sample.ip, process) else {
             let is_readable = process.read(sample.ip.wrapping_sub(1), &mut [0]).is_ok();
@@ -77,7 +56,7 @@ impl InstructionCache {
         let address = address(&instruction, sample)
             .or_else(|| self.walked(&instruction, sample, process))
             .ok_or(Lost)?;
-        Ok(Some(self.found(touch(&instruction, address), sample, process)))
+        Ok(Some(found(touch(&instruction, address), sample, callers)))
     }
 
     /// Where an instruction loaded from that walks along a list.
@@ -94,13 +73,18 @@ impl InstructionCache {
     }
 
     /// What the instruction of a hit did to the word that it hit.
-    pub(crate) fn hit(&mut self, sample: &Sample, process: &LiveProcess) -> Option<Touch> {
+    pub(crate) fn hit(
+        &mut self,
+        sample: &Sample,
+        process: &LiveProcess,
+        callers: &mut Callers,
+    ) -> Option<Touch> {
         let instruction = self.met(Stop::Breakpoint, sample.ip, process)?;
         let word = sample.address..sample.address + WATCHED_BYTES;
         let address = address(&instruction, sample);
         let is_of_word = |it: &u64| *it < word.end && it + u64::from(instruction.size) > word.start;
         let address = address.filter(is_of_word).unwrap_or(word.start);
-        Some(self.found(touch(&instruction, address), sample, process))
+        Some(found(touch(&instruction, address), sample, callers))
     }
 
     fn met(&mut self, stop: Stop, ip: u64, process: &LiveProcess) -> Option<Instruction> {
@@ -108,6 +92,18 @@ impl InstructionCache {
         let known = self.known.entry((stop, ip));
         known.or_insert_with(|| Instruction::met(stop, ip, &read)).clone()
     }
+}
+
+/// An access as a reader finds it: in the program, where that calls a lock or an atomic operation.
+fn found(touch: Touch, sample: &Sample, callers: &mut Callers) -> Touch {
+    let Some(code) = callers.caller(touch.code, sample) else { return touch };
+    // Without optimisation Rust's atomic operations are calls. A lock of the C library has plain words beside it.
+    let access = match (touch.access, callers.is_of_library(touch.code)) {
+        (Access::Read, false) => Access::Load,
+        (Access::Write, false) => Access::Store,
+        (access, _) => access,
+    };
+    Touch { code, access, ..touch }
 }
 
 fn address(instruction: &Instruction, sample: &Sample) -> Option<u64> {

@@ -10,6 +10,7 @@ use tenure_model::{Coverage, Ended};
 
 use crate::backend::{Backend, Trouble};
 use crate::breakpoints::{self, Exposure};
+use crate::callers::Callers;
 use crate::check;
 use crate::code::InstructionCache;
 use crate::goroutines::Goroutines;
@@ -58,6 +59,7 @@ pub struct Session {
     process: LiveProcess,
     backend: Box<dyn Backend>,
     code: InstructionCache,
+    callers: Callers,
     goroutines: Goroutines,
     lines: WatchedLines,
     waits: WaitSampler,
@@ -127,14 +129,16 @@ impl Session {
         let mut usage = ProcessorUsage::default();
         usage.ask(&process);
         let goroutines = Goroutines::of(&process);
+        let callers = Callers::new(process.modules(), options.through);
         let mut session = Self {
             usage,
             process,
             backend,
-            code: InstructionCache::new(options.through.clone()),
+            code: InstructionCache::default(),
+            callers,
             goroutines,
             lines: WatchedLines::new(options.line_bytes.into(), process::cpus().len() == 1),
-            waits: WaitSampler::new(now, options.through),
+            waits: WaitSampler::new(now),
             threads: FxHashMap::default(),
             there: FxHashSet::default(),
             recent: FxHashMap::default(),
@@ -187,7 +191,8 @@ impl Session {
         }
         if Instant::now() >= self.waits.next() {
             let threads = &self.threads;
-            self.waits.tick(&self.process, |tid| threads.get(&tid)?.code);
+            let last_code = |tid| threads.get(&tid)?.code;
+            self.waits.tick(&self.process, &mut self.callers, last_code);
         }
         if Instant::now() >= self.next_probe {
             let patience = self.probe()?;
@@ -213,11 +218,11 @@ impl Session {
                 continue;
             }
             if sample.is_kernel {
-                self.waits.in_kernel(&sample, &self.process);
+                self.waits.in_kernel(&sample, &self.process, &mut self.callers);
                 continue;
             }
             self.counts.samples += 1;
-            let touch = self.code.touched(&sample, &self.process);
+            let touch = self.code.touched(&sample, &self.process, &mut self.callers);
             self.counts.attributed += u64::from(matches!(touch, Ok(Some(_))));
             self.counts.unaddressed += u64::from(touch.is_err());
             let touch = touch.as_ref().map(Option::as_ref).map_err(|lost| *lost);
@@ -260,6 +265,7 @@ impl Session {
         if self.process.read_maps() {
             self.code.clear();
             self.waits.clear();
+            self.callers.set(self.process.modules());
         }
         self.usage.ask(&self.process);
         self.waits.list(&self.process);
@@ -361,7 +367,8 @@ impl Session {
                 || seen.hits.iter().zip(&ran).any(other)
         };
         for (at, hit) in seen.hits.iter().enumerate() {
-            let Some(touch) = self.code.hit(hit, &self.process) else { continue };
+            let touch = self.code.hit(hit, &self.process, &mut self.callers);
+            let Some(touch) = touch else { continue };
             self.lines.hit(hit.tid, &touch);
             met |= meets(at, &|_| true);
             apart |= meets(at, &|cpu| cpu != hit.cpu);

@@ -60,7 +60,6 @@ pub(crate) struct WaitSampler {
     /// What sleeping threads wait for, by what `/proc` said of each last.
     known: FxHashMap<u32, (String, Sleep)>,
     calls: KernelCalls,
-    callers: Callers,
     /// Which thread is asked first.
     turn: usize,
 }
@@ -147,7 +146,7 @@ struct Tick {
 }
 
 impl WaitSampler {
-    pub(crate) fn new(now: Instant, through: Vec<String>) -> Self {
+    pub(crate) fn new(now: Instant) -> Self {
         Self {
             start: now,
             next: now,
@@ -157,7 +156,6 @@ impl WaitSampler {
             threads: FxHashMap::default(),
             known: FxHashMap::default(),
             calls: KernelCalls::default(),
-            callers: Callers::new(through),
             turn: 0,
         }
     }
@@ -169,7 +167,6 @@ impl WaitSampler {
 
     /// Forgets what the program's code was.
     pub(crate) fn clear(&mut self) {
-        self.callers.clear();
         self.known.clear();
         self.calls.clear();
     }
@@ -182,9 +179,6 @@ impl WaitSampler {
             thread.slept_part = process::slept_part(process.pid, *tid).unwrap_or(thread.slept_part);
         }
         self.cpus = machine::cpus_of(process.pid).unwrap_or(self.cpus);
-        if self.callers.is_empty() {
-            self.callers.set(process.modules());
-        }
     }
 
     /// Notes the times of a thread. What an old one did before it was watched does not count.
@@ -198,12 +192,22 @@ impl WaitSampler {
     }
 
     /// Notes what a thread has the kernel do.
-    pub(crate) fn in_kernel(&mut self, sample: &Sample, process: &LiveProcess) {
-        self.calls.sampled(sample, process, &mut self.callers);
+    pub(crate) fn in_kernel(
+        &mut self,
+        sample: &Sample,
+        process: &LiveProcess,
+        callers: &mut Callers,
+    ) {
+        self.calls.sampled(sample, process, callers);
     }
 
     /// Asks the threads. `last_code` says where a thread was sampled last.
-    pub(crate) fn tick(&mut self, process: &LiveProcess, last_code: impl Fn(u32) -> Option<u64>) {
+    pub(crate) fn tick(
+        &mut self,
+        process: &LiveProcess,
+        callers: &mut Callers,
+        last_code: impl Fn(u32) -> Option<u64>,
+    ) {
         let now = Instant::now();
         self.next = now + TICK;
         let threads = process.threads();
@@ -230,7 +234,7 @@ impl WaitSampler {
                 tick.running += 1.0;
                 tick.busy += self.threads.get(&tid).map_or(1.0, AskedThread::runs);
             } else if self.threads.get(&tid).is_some_and(|thread| thread.works(most)) {
-                let sleep = self.sleep(process, tid, call.unwrap_or_default());
+                let sleep = self.sleep(process, callers, tid, call.unwrap_or_default());
                 let is_in_lock = matches!(sleep.cause, TimeCause::Lock | TimeCause::Kernel);
                 if let Some(thread) = self.threads.get_mut(&tid) {
                     thread.asleep += 1;
@@ -270,7 +274,13 @@ impl WaitSampler {
         self.next = now + TICK.max(now.elapsed() * 50);
     }
 
-    fn sleep(&mut self, process: &LiveProcess, tid: u32, call: String) -> Sleep {
+    fn sleep(
+        &mut self,
+        process: &LiveProcess,
+        callers: &mut Callers,
+        tid: u32,
+        call: String,
+    ) -> Sleep {
         if let Some((before, sleep)) = self.known.get(&tid)
             && *before == call
         {
@@ -280,7 +290,7 @@ impl WaitSampler {
         if self.known.len() > MAX_KNOWN {
             self.known.clear();
         }
-        let sleep = Sleep::of(&call, tid, process, &mut self.callers);
+        let sleep = Sleep::of(&call, tid, process, callers);
         self.known.insert(tid, (call, sleep.clone()));
         sleep
     }
