@@ -155,7 +155,7 @@ impl NamedWords {
         let may_be_restored = written().count() <= MAX_STORES
             && written().all(|use_| matches!(use_.access, Access::Store | Access::Write));
         let write = |use_: &lines::CodeUse| {
-            let frames = names.frames(use_.code);
+            let frames = names.functions(use_.code);
             let is_atomic = use_.access == Access::Store;
             let stored = may_be_restored.then(|| names.stored(use_.code, is_atomic)).flatten();
             WriteNames {

@@ -25,6 +25,7 @@ pub struct Programs {
     through: Vec<String>,
     /// Answers by file and address in it.
     pointed: RefCell<HashMap<FileAddress, Rc<[Pointed]>>>,
+    frames: RefCell<HashMap<FileAddress, Rc<[Frame]>>>,
 }
 
 /// Callers that a report shows, at most.
@@ -71,11 +72,17 @@ impl Programs {
     /// Whether code of a program, or what is inlined there, is the user's: not of a standard library.
     #[must_use]
     pub fn is_own(&self, path: &str, return_address: u64) -> bool {
-        let program = self.open(path);
-        program.is_some_and(|program| {
-            let frames = program.program().frames(return_address);
-            frames.iter().any(|frame| self.shows(frame))
-        })
+        self.frames(path, return_address).iter().any(|frame| self.shows(frame))
+    }
+
+    /// The functions at a return address in a file, the innermost first; none if the file cannot be read.
+    fn frames(&self, path: &str, return_address: u64) -> Rc<[Frame]> {
+        let mut known = self.frames.borrow_mut();
+        let find = || {
+            let program = self.open(path);
+            program.map(|it| it.program().frames(return_address)).unwrap_or_default().into()
+        };
+        Rc::clone(known.entry((path.to_owned(), return_address)).or_insert_with(find))
     }
 }
 
@@ -165,33 +172,30 @@ impl<'a> ProcessNames<'a> {
 
     /// Whether code is Rust, or of Go's runtime, and does no atomic operation: a plain access.
     pub(crate) fn has_no_races(&self, address: u64) -> bool {
-        let is_atomic = || {
-            let frames =
-                self.program(address).map(|(program, inside)| program.program().frames(inside));
-            frames.is_some_and(|frames| frames.first().is_some_and(is_atomic))
-        };
+        let is_atomic = || self.frames(address).first().is_some_and(is_atomic);
         (self.is_rust(address) || self.is_of_go_runtime(address)) && !is_atomic()
     }
 
     /// Whether code is part of Go's runtime: what it writes plainly belongs to the processor, a word of Go's for a place
     /// to run goroutines, that its thread has for a while.
     fn is_of_go_runtime(&self, address: u64) -> bool {
-        let Some((program, inside)) = self.program(address) else { return false };
-        program.program().frames(inside).first().is_some_and(is_of_go_runtime)
+        self.frames(address).first().is_some_and(is_of_go_runtime)
     }
 
     /// The frame to show, and whether it is the user's.
     fn frame(&self, address: u64) -> Option<(Frame, bool)> {
-        let (program, inside) = self.program(address)?;
-        shown(program.program().frames(inside), |frame| self.programs.shows(frame))
+        shown(&self.frames(address), |frame| self.programs.shows(frame))
     }
 
-    /// The functions at an address, the innermost first, without those that do just one atomic operation.
-    pub(crate) fn frames(&self, address: u64) -> Vec<Frame> {
-        let Some((program, inside)) = self.program(address) else { return Vec::new() };
-        let mut frames = program.program().frames(inside);
-        frames.retain(|frame| !is_atomic(frame));
-        frames
+    /// The functions at a return address, the innermost first.
+    fn frames(&self, address: u64) -> Rc<[Frame]> {
+        let module = self.module(address);
+        module.map(|(it, inside)| self.programs.frames(&it.path, inside)).unwrap_or_default()
+    }
+
+    /// The functions at a return address that do more than one atomic operation, the innermost first.
+    pub(crate) fn functions(&self, address: u64) -> Vec<Frame> {
+        self.frames(address).iter().filter(|frame| !is_atomic(frame)).cloned().collect()
     }
 
     /// The function of another module that the call before an address calls.
@@ -211,8 +215,7 @@ impl<'a> ProcessNames<'a> {
         let (program, inside) = self.program(address)?;
         let uses = program.uses_result(inside)?;
         // Without optimisation core's own functions pass all results on.
-        let is_of_core =
-            || program.program().frames(inside).pop().is_some_and(|frame| is_atomic(&frame));
+        let is_of_core = || self.frames(address).last().is_some_and(is_atomic);
         (!(uses && is_of_core())).then_some(uses)
     }
 
@@ -230,12 +233,9 @@ impl<'a> ProcessNames<'a> {
     /// The functions that a return address is inlined into, in which the one of [`code`](Self::code) is not: its callers, the
     /// innermost first.
     pub(crate) fn callers(&self, address: u64) -> Vec<Code> {
-        let Some((program, inside)) = self.program(address) else { return Vec::new() };
-        let mut frames = program.program().frames(inside);
-        let shows = |frame: &Frame| self.programs.shows(frame);
-        let shown = frames.iter().position(shows).unwrap_or(frames.len());
-        let own = frames.drain(shown..).skip(1).filter(shows);
-        own.take(MAX_CALLERS).map(|frame| self.code_of(&frame, address)).collect()
+        let frames = self.frames(address);
+        let own = frames.iter().filter(|frame| self.programs.shows(frame)).skip(1);
+        own.take(MAX_CALLERS).map(|frame| self.code_of(frame, address)).collect()
     }
 
     /// When the module was built that an address lies in.
@@ -273,9 +273,8 @@ impl<'a> ProcessNames<'a> {
 
     /// The function that an address is the start of.
     pub(crate) fn function(&self, address: u64) -> Option<String> {
-        let (program, inside) = self.program(address)?;
-        let frame = program.program().frames(inside + 1).into_iter().next_back()?;
-        is_own(&frame).then_some(frame.function)
+        let frames = self.frames(address + 1);
+        frames.last().filter(|frame| is_own(frame)).map(|frame| frame.function.clone())
     }
 
     /// The variable at an address, and the address in its file.
@@ -318,11 +317,11 @@ impl<'a> ProcessNames<'a> {
 }
 
 /// The function to show of those at an address, the innermost first, and whether it is the user's.
-fn shown(mut frames: Vec<Frame>, shows: impl Fn(&Frame) -> bool) -> Option<(Frame, bool)> {
+fn shown(frames: &[Frame], shows: impl Fn(&Frame) -> bool) -> Option<(Frame, bool)> {
     let own = frames.iter().position(shows);
     // A function of the language's libraries says more than what it calls: `Mutex::lock`, not `atomic_compare_exchange`.
     let shown = own.or(frames.len().checked_sub(1))?;
-    Some((frames.swap_remove(shown), own.is_some()))
+    Some((frames[shown].clone(), own.is_some()))
 }
 
 /// Whether a frame is one of core's or libstdc++'s functions that do one atomic operation.
@@ -378,7 +377,8 @@ mod tests {
         ] {
             let programs = Programs::through(vec!["Pool::*".to_owned()]);
             let shows = |frame: &Frame| programs.shows(frame);
-            let shown = shown(frames.iter().map(frame).collect(), shows);
+            let frames: Vec<Frame> = frames.iter().map(frame).collect();
+            let shown = shown(&frames, shows);
             let shown = shown.as_ref().map(|(frame, is_own)| (&*frame.function, *is_own));
             assert_eq!(shown, expected);
         }
@@ -386,6 +386,20 @@ mod tests {
         let schedule = ("runtime.execute", "/usr/local/go/src/runtime/proc.go");
         let of_user = ("main.execute", "/home/me/src/runtime/proc.go");
         assert!(is_of_go_runtime(&frame(&schedule)) && !is_of_go_runtime(&frame(&of_user)));
+    }
+
+    #[test]
+    fn the_functions_at_an_address_of_a_file_are_searched_once() {
+        let path = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
+        let programs = Programs::default();
+        let program = programs.open(&path).unwrap();
+        let address = program.program().function_named("are_searched_once").unwrap() + 1;
+        let found = programs.frames(&path, address);
+        assert!(!found.is_empty());
+        assert_eq!(*found, program.program().frames(address));
+        assert!(Rc::ptr_eq(&found, &programs.frames(&path, address)));
+        assert_ne!(*found, *programs.frames(&path, 1));
+        assert!(programs.frames("/nowhere", address).is_empty());
     }
 
     #[test]
