@@ -5,8 +5,10 @@
 //!
 //! | module | subject |
 //! |---|---|
+//! | [`c`] | edits of C and C++ |
 //! | [`SourceChange`], [`SourcePlace`], [`Refusal`] | what is asked, where, and why it is refused |
 
+pub mod c;
 mod change;
 
 pub use change::{EditOptions, Padding, Refusal, SourceChange, SourcePlace};

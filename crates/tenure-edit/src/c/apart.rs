@@ -1,0 +1,164 @@
+//! Members and types on lines of their own.
+
+use std::collections::BTreeSet;
+
+use tenure_model::SourceEdit;
+use tree_sitter::Node;
+
+use super::members::{Member, Struct, tail};
+use super::parse::{Parsed, children, descendants};
+use crate::Refusal;
+
+/// Gives each run of some members lines of its own: the run starts a line, and so does the member after it.
+pub(super) fn members(
+    all: &[Parsed<'_>],
+    at: usize,
+    line: u64,
+    names: &[String],
+    line_bytes: u64,
+) -> Result<Vec<SourceEdit>, Refusal> {
+    let parsed = &all[at];
+    let found = Struct::at(parsed, line, names)?;
+    found.check_layout(parsed)?;
+    let of_run: BTreeSet<_> = names.iter().filter_map(|name| found.index(name)).collect();
+    let starts: BTreeSet<_> = of_run
+        .iter()
+        .flat_map(|&index| [index, index + 1])
+        .filter(|&index| index == 0 || of_run.contains(&index) != of_run.contains(&(index - 1)))
+        .collect();
+    let mut edits = Vec::new();
+    let mut done = None;
+    for &index in &starts {
+        let Some(member) = found.members.get(index) else {
+            edits.extend(end_marker(all, parsed, &found, line_bytes));
+            continue;
+        };
+        found.check_member(parsed, member)?;
+        if done != Some(member.declaration.id()) {
+            done = Some(member.declaration.id());
+            edits.extend(align_member(parsed, &found, member, &starts, line_bytes)?);
+        }
+    }
+    Ok(edits)
+}
+
+/// Aligns those members of a declaration that start a line.
+fn align_member(
+    parsed: &Parsed<'_>,
+    found: &Struct<'_>,
+    member: &Member<'_>,
+    starts: &BTreeSet<usize>,
+    line_bytes: u64,
+) -> Result<Vec<SourceEdit>, Refusal> {
+    let declaration = member.declaration;
+    if member.declarator.is_none() {
+        let type_ = declaration.child_by_field_name("type").unwrap_or(declaration);
+        return Ok(align_type(parsed, type_, line_bytes).into_iter().collect());
+    }
+    let of_declaration = |index: &usize| {
+        found.members.get(*index).is_some_and(|member| member.declaration == declaration)
+    };
+    let first =
+        found.members.iter().position(|member| member.declaration == declaration).unwrap_or(0);
+    let starts: BTreeSet<_> =
+        starts.iter().filter(|index| of_declaration(index)).map(|index| index - first).collect();
+    align_declaration(parsed, declaration, &starts, line_bytes)
+}
+
+/// Aligns some declarators of a declaration, and splits it where they share it with others.
+pub(super) fn align_declaration(
+    parsed: &Parsed<'_>,
+    declaration: Node<'_>,
+    starts: &BTreeSet<usize>,
+    line_bytes: u64,
+) -> Result<Vec<SourceEdit>, Refusal> {
+    let declarators: Vec<_> =
+        declaration.children_by_field_name("declarator", &mut declaration.walk()).collect();
+    let start = parsed.start(declaration);
+    if parsed.declared_alignment(start..declaration.end_byte()) >= line_bytes {
+        return Ok(Vec::new());
+    }
+    let alignment = parsed.alignment(line_bytes);
+    let mut edits = Vec::new();
+    if starts.contains(&0) {
+        edits.push(parsed.edit(start..start, format!("{alignment} ")));
+    }
+    let shared = parsed.source.text[start..declarators[0].start_byte()].trim_end();
+    let commas: Vec<_> =
+        children(declaration).into_iter().filter(|child| child.kind() == ",").collect();
+    for (index, comma) in (1..declarators.len()).zip(commas) {
+        if !starts.contains(&index) && !starts.contains(&(index - 1)) {
+            continue;
+        }
+        if shared.contains('{') {
+            let why = "its type is declared with several members at once".into();
+            return Err(parsed.refuse(declaration, why));
+        }
+        edits.push(parsed.edit(comma.byte_range(), ";".into()));
+        let next = declarators[index].start_byte();
+        let alignment =
+            if starts.contains(&index) { format!("{alignment} ") } else { String::new() };
+        edits.push(parsed.edit(next..next, format!("{alignment}{shared} ")));
+    }
+    Ok(edits)
+}
+
+/// Gives the struct at a line whole lines.
+pub(super) fn type_(
+    parsed: &Parsed<'_>,
+    line: u64,
+    line_bytes: u64,
+) -> Result<Vec<SourceEdit>, Refusal> {
+    let found = Struct::at(parsed, line, &[])?;
+    found.check_layout(parsed)?;
+    Ok(align_type(parsed, found.node, line_bytes).into_iter().collect())
+}
+
+/// Aligns a struct or union, if it is not aligned already.
+fn align_type(parsed: &Parsed<'_>, type_: Node<'_>, line_bytes: u64) -> Option<SourceEdit> {
+    let keyword = type_.child(0)?.end_byte();
+    let body = type_.child_by_field_name("body")?;
+    let head = keyword..body.start_byte();
+    let declared =
+        parsed.declared_alignment(head).max(parsed.declared_alignment(tail(parsed, body)));
+    let text = format!(" {}", parsed.alignment(line_bytes));
+    (declared < line_bytes).then(|| parsed.edit(keyword..keyword, text))
+}
+
+/// A derived class's first member may lie in the padding at a base's end, so a base that ends with the run gets a marker that takes
+/// no bytes: the base's data then ends where its last line does.
+fn end_marker(
+    all: &[Parsed<'_>],
+    parsed: &Parsed<'_>,
+    found: &Struct<'_>,
+    line_bytes: u64,
+) -> Option<SourceEdit> {
+    let names = found.names(parsed);
+    let is_base = all.iter().any(|parsed| {
+        parsed.all(&["base_class_clause"]).into_iter().any(|clause| {
+            let names_of_bases = descendants(clause).into_iter();
+            names_of_bases
+                .filter(|node| node.kind() == "type_identifier")
+                .any(|node| names.contains(&parsed.text(node)))
+        })
+    });
+    if !is_base {
+        return None;
+    }
+    let last = found.members.last()?.declaration;
+    let text = parsed.source.text;
+    let start = text[..last.start_byte()].rfind('\n').map_or(0, |at| at + 1);
+    let after = last.end_byte();
+    let end = text[after..].find('\n').map_or(text.len(), |length| after + length);
+    let rest = text[after..end].trim();
+    let marker = format!("__extension__ alignas({line_bytes}) char line_end_[0];");
+    let is_alone = text[start..last.start_byte()].trim().is_empty()
+        && (rest.is_empty() || rest.starts_with('/'));
+    if !is_alone {
+        return Some(parsed.edit(after..after, format!(" {marker}")));
+    }
+    let indent: String = text[start..].chars().take_while(|c| matches!(c, ' ' | '\t')).collect();
+    let at = start + text[start..end].trim_end().len();
+    let newline = if text[..end].ends_with('\r') { "\r\n" } else { "\n" };
+    Some(parsed.edit(at..at, format!("{newline}{indent}{marker}")))
+}

@@ -1,0 +1,73 @@
+//! Edits of C and C++ sources.
+//!
+//! A tree-sitter parser reads a copy of the file in which attributes and annotations, which its grammars do not know everywhere, are
+//! blank. Their bytes keep their places, so every edit applies to the file as it is.
+//!
+//! | change | what is written |
+//! |---|---|
+//! | [`SourceChange::MembersApart`] | each run of the members, and the member after it, starts a line |
+//! | [`SourceChange::TypeApart`] | the struct is aligned to lines, so its size is whole lines |
+//! | [`SourceChange::VariablesApart`] | each variable, and the one that is defined next, starts a line |
+//!
+//! Alignment is `alignas(64)` in C++. In C, and in headers that both languages include, it is `__attribute__((aligned(64)))`, which gcc
+//! and clang take in every standard: `_Alignas` needs C11 and warns before it, and aligns no type.
+
+mod apart;
+mod members;
+mod parse;
+mod variables;
+
+use std::path::Path;
+
+use tenure_model::{Language, SourceEdit};
+
+use self::parse::Parsed;
+use crate::{EditOptions, Refusal, SourceChange, SourcePlace};
+
+/// A C or C++ file.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'a> {
+    /// Its path.
+    pub file: &'a Path,
+    /// What it has.
+    pub text: &'a str,
+    /// C or C++.
+    pub language: Language,
+}
+
+/// The edits that make a change, sorted by file and place.
+///
+/// `sources` has the file of the place, and every other file of the tree that mentions the names of the change: headers, and the
+/// files that include them. A use in a file that is not given is not seen.
+///
+/// # Errors
+/// Says what is not edited and why: a declaration that a macro makes, that `#if` guards or that does not parse, a bit-field, a packed
+/// struct, a struct with a flexible array, or a change that C and C++ do not have.
+pub fn edits(
+    sources: &[Source<'_>],
+    change: &SourceChange,
+    place: &SourcePlace,
+    options: &EditOptions,
+) -> Result<Vec<SourceEdit>, Refusal> {
+    let refusal = |why: &str| Refusal { place: place.clone(), why: why.to_string() };
+    let parsed: Vec<_> = sources.iter().map(Parsed::new).collect();
+    let at = parsed.iter().position(|parsed| parsed.source.file == place.file);
+    let at = at.ok_or_else(|| refusal("the file is not among the sources"))?;
+    let line = options.line_bytes;
+    let mut edits = match change {
+        SourceChange::MembersApart { members } => {
+            apart::members(&parsed, at, place.line, members, line)?
+        }
+        SourceChange::TypeApart => apart::type_(&parsed[at], place.line, line)?,
+        SourceChange::VariablesApart { names } => {
+            variables::apart(&parsed, at, place.line, names, line)?
+        }
+        _ => return Err(refusal("C and C++ have no such edit")),
+    };
+    if edits.is_empty() {
+        return Err(refusal("it is aligned so already"));
+    }
+    edits.sort();
+    edits.dedup();
+    Ok(edits)
+}

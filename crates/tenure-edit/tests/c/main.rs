@@ -1,0 +1,5 @@
+//! Edits of C and C++ sources: what is written, what is refused, and that it compiles to the layout that was asked for.
+
+mod apart;
+mod compiled;
+mod support;
