@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use tenure_model::SourceEdit;
 use tree_sitter::Node;
 
-use super::members::{Member, Struct, tail};
+use super::members::{DataMember, Struct, tail};
 use super::parse::{Parsed, children, descendants};
 use crate::Refusal;
 
@@ -46,7 +46,7 @@ pub(super) fn members(
 fn align_member(
     parsed: &Parsed<'_>,
     found: &Struct<'_>,
-    member: &Member<'_>,
+    member: &DataMember<'_>,
     starts: &BTreeSet<usize>,
     line_bytes: u64,
 ) -> Result<Vec<SourceEdit>, Refusal> {

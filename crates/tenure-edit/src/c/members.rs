@@ -10,11 +10,11 @@ pub(super) struct Struct<'t> {
     pub(super) node: Node<'t>,
     pub(super) body: Node<'t>,
     /// Its data members, in order.
-    pub(super) members: Vec<Member<'t>>,
+    pub(super) members: Vec<DataMember<'t>>,
 }
 
 /// A data member.
-pub(super) struct Member<'t> {
+pub(super) struct DataMember<'t> {
     /// Empty for an anonymous struct or union.
     pub(super) name: &'t str,
     /// The names that an anonymous struct or union adds.
@@ -124,7 +124,7 @@ impl<'t> Struct<'t> {
         if packed || is_packed_by_pragma(parsed, self.node) {
             return Err(parsed.refuse(self.node, "it is packed".into()));
         }
-        let flexible = |member: &&Member<'_>| {
+        let flexible = |member: &&DataMember<'_>| {
             member.declarator.is_some_and(|declarator| {
                 let text: String = parsed.text(declarator).split_whitespace().collect();
                 declarator.kind() == "array_declarator"
@@ -142,7 +142,7 @@ impl<'t> Struct<'t> {
     pub(super) fn check_member(
         &self,
         parsed: &Parsed<'_>,
-        member: &Member<'_>,
+        member: &DataMember<'_>,
     ) -> Result<(), Refusal> {
         let name = if member.name.is_empty() { "a struct or union" } else { member.name };
         let why = if is_conditional(member.declaration, self.body) {
@@ -166,7 +166,7 @@ pub(super) fn tail(parsed: &Parsed<'_>, body: Node<'_>) -> std::ops::Range<usize
 }
 
 /// Adds the data members that the children of a node declare.
-fn collect<'t>(parsed: &'t Parsed<'_>, body: Node<'t>, members: &mut Vec<Member<'t>>) {
+fn collect<'t>(parsed: &'t Parsed<'_>, body: Node<'t>, members: &mut Vec<DataMember<'t>>) {
     for child in children(body) {
         if child.kind().starts_with("preproc_") {
             collect(parsed, child, members);
@@ -186,7 +186,7 @@ fn collect<'t>(parsed: &'t Parsed<'_>, body: Node<'t>, members: &mut Vec<Member<
             let part = cursor.node();
             if cursor.field_name() == Some("declarator") && is_data(part) {
                 let name = parsed.text(declared(part));
-                members.push(Member {
+                members.push(DataMember {
                     name,
                     inner: Vec::new(),
                     declaration: child,
@@ -206,7 +206,7 @@ fn collect<'t>(parsed: &'t Parsed<'_>, body: Node<'t>, members: &mut Vec<Member<
                 .into_iter()
                 .flat_map(|member| [vec![member.name], member.inner].concat())
                 .collect();
-            members.push(Member {
+            members.push(DataMember {
                 name: "",
                 inner,
                 declaration: child,

@@ -26,7 +26,7 @@ use crate::{EditOptions, Refusal, SourceChange, SourcePlace};
 
 /// A C or C++ file.
 #[derive(Debug, Clone, Copy)]
-pub struct Source<'a> {
+pub struct SourceText<'a> {
     /// Its path.
     pub file: &'a Path,
     /// What it has.
@@ -44,7 +44,7 @@ pub struct Source<'a> {
 /// Says what is not edited and why: a declaration that a macro makes, that `#if` guards or that does not parse, a bit-field, a packed
 /// struct, a struct with a flexible array, or a change that C and C++ do not have.
 pub fn edits(
-    sources: &[Source<'_>],
+    sources: &[SourceText<'_>],
     change: &SourceChange,
     place: &SourcePlace,
     options: &EditOptions,

@@ -5,19 +5,19 @@ use std::ops::Range;
 use tenure_model::{Language, SourceEdit};
 use tree_sitter::{Node, Parser, Tree};
 
-use super::Source;
+use super::SourceText;
 use crate::{Refusal, SourcePlace};
 
 /// A parsed file.
 pub(super) struct Parsed<'a> {
-    pub(super) source: &'a Source<'a>,
+    pub(super) source: &'a SourceText<'a>,
     /// Attributes and annotations, which the tree does not have.
     pub(super) blank: Vec<Range<usize>>,
     tree: Tree,
 }
 
 impl<'a> Parsed<'a> {
-    pub(super) fn new(source: &'a Source<'a>) -> Self {
+    pub(super) fn new(source: &'a SourceText<'a>) -> Self {
         let blank = blanks(source.text.as_bytes());
         let mut text = source.text.as_bytes().to_vec();
         for byte in blank.iter().flat_map(Clone::clone) {

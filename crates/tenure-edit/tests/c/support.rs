@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tenure_edit::c::{Source, edits};
+use tenure_edit::c::{SourceText, edits};
 use tenure_edit::{EditOptions, Padding, Refusal, SourceChange, SourcePlace};
 use tenure_model::{Language, SourceEdit};
 
@@ -41,7 +41,7 @@ pub(crate) fn changed_files(
     let place = SourcePlace { file: PathBuf::from(files[0].0), line };
     let sources: Vec<_> = files
         .iter()
-        .map(|(file, text)| Source { file: Path::new(file), text, language: language(file) })
+        .map(|(file, text)| SourceText { file: Path::new(file), text, language: language(file) })
         .collect();
     let edits = edits(&sources, change, &place, &OPTIONS)?;
     Ok(files.iter().map(|(file, text)| applied(text, file, &edits)).collect())
