@@ -5,10 +5,15 @@
 //!
 //! | module | subject |
 //! |---|---|
+//! | [`apply`] | edits, applied to a text |
 //! | [`c`] | edits of C and C++ |
+//! | [`rust`] | edits of Rust, and what the compiler asks for after them |
 //! | [`SourceChange`], [`SourcePlace`], [`Refusal`] | what is asked, where, and why it is refused |
 
+mod apply;
 pub mod c;
 mod change;
+pub mod rust;
 
+pub use apply::apply;
 pub use change::{EditOptions, Padding, Refusal, SourceChange, SourcePlace};

@@ -1,0 +1,143 @@
+//! From the compiler's messages to edits: each error to the rule of its change.
+
+use super::diagnostic::{self, Diagnostic};
+use super::padding::{Padded, line_before};
+use super::place::declarations;
+use super::source::Source;
+use super::uses::{self, Names, Site};
+use crate::{EditOptions, Refusal, SourceChange, SourcePlace};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::Path;
+use tenure_model::SourceEdit;
+
+/// What the first edits were made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// The text of the place's file, before any edit.
+    pub before: &'a str,
+    /// The change.
+    pub change: &'a SourceChange,
+    /// Its place, in that text.
+    pub place: &'a SourcePlace,
+    /// How edits are written.
+    pub options: &'a EditOptions,
+}
+
+/// The edits that the compiler's errors ask for, after [`edits`](super::edits) or an earlier call. None are left to make if
+/// there is no error.
+///
+/// `messages` is what `cargo build --message-format=json` or `rustc --error-format=json` printed. `read` gives the text, as
+/// it is now, of a file that the messages name: one that may be edited, so none of the standard library or of a registry.
+/// The edits' files are named as in the messages.
+///
+/// # Errors
+///
+/// A [`Refusal`] if nothing can be edited for an error, with the compiler's words.
+pub fn follow_up(
+    asked: &Asked<'_>,
+    messages: &str,
+    read: &dyn Fn(&Path) -> io::Result<String>,
+) -> Result<Vec<SourceEdit>, Refusal> {
+    let messages = diagnostic::parse(messages);
+    let errors: Vec<&Diagnostic> = messages.iter().filter(|message| message.is_error()).collect();
+    let texts = texts(&errors, read);
+    let mut sources = BTreeMap::new();
+    for (name, text) in &texts {
+        if let Ok(source) = Source::parse(Path::new(name), text) {
+            sources.insert(name.as_str(), source);
+        }
+    }
+    let is_known = |name: &str| sources.contains_key(name);
+    let mut edits = BTreeSet::new();
+    let mut refused = None;
+    for error in errors {
+        let span = error.primary().map(|span| span.in_file(&is_known));
+        let here = span.is_some_and(|span| is_same(&asked.place.file, Path::new(&span.file_name)));
+        let site = span.and_then(|span| {
+            let source = sources.get(span.file_name.as_str())?;
+            Some(Site { source, error, range: span.range(), here })
+        });
+        match site.and_then(|site| fix(asked, &site)) {
+            Some(found) => edits.extend(found),
+            None if refused.is_none() => {
+                let place = span.map_or_else(
+                    || asked.place.clone(),
+                    |span| {
+                        let text = texts.get(&span.file_name).filter(|_| here);
+                        let line = text.map_or(span.line_start, |text| {
+                            line_before(asked.before, text, span.line_start)
+                        });
+                        SourcePlace { file: (&span.file_name).into(), line }
+                    },
+                );
+                let why = format!("it does not compile then: {}", error.message);
+                refused = Some(Refusal { place, why });
+            }
+            None => {}
+        }
+    }
+    match refused {
+        // Other errors may come of these: they are seen again if they do not.
+        Some(refusal) if edits.is_empty() => Err(refusal),
+        _ => Ok(apart_from_each_other(edits)),
+    }
+}
+
+fn texts(
+    errors: &[&Diagnostic],
+    read: &dyn Fn(&Path) -> io::Result<String>,
+) -> BTreeMap<String, String> {
+    let mut texts = BTreeMap::new();
+    for error in errors {
+        for name in error.files() {
+            if !texts.contains_key(name)
+                && let Ok(text) = read(Path::new(name))
+            {
+                texts.insert(name.to_owned(), text);
+            }
+        }
+    }
+    texts
+}
+
+/// Whether two names are of one file: the compiler's may be relative to another directory.
+fn is_same(one: &Path, other: &Path) -> bool {
+    one == other || one.ends_with(other) || other.ends_with(one)
+}
+
+fn fix(asked: &Asked<'_>, site: &Site<'_>) -> Option<Vec<SourceEdit>> {
+    match asked.change {
+        SourceChange::MembersApart { members: names } | SourceChange::VariablesApart { names } => {
+            let padded = padded(asked, site)?;
+            uses::fix(site, &padded, &Names(names))
+        }
+        _ => None,
+    }
+}
+
+/// The padding type, as the first edits named it.
+fn padded(asked: &Asked<'_>, site: &Site<'_>) -> Option<Padded> {
+    let before = Source::parse(&asked.place.file, asked.before).ok()?;
+    let all = declarations(&before);
+    let found = match asked.change {
+        SourceChange::MembersApart { members } => all.type_at(asked.place, members),
+        SourceChange::VariablesApart { names } => all.static_at(asked.place, names.first()?),
+        _ => return None,
+    };
+    let (padded, _) = Padded::new(&before, &found.ok()?.scope, asked.options);
+    Some(if site.here { padded.in_file(site.source) } else { padded })
+}
+
+/// Of edits that overlap, the first: the compiler asks for the others again.
+fn apart_from_each_other(edits: BTreeSet<SourceEdit>) -> Vec<SourceEdit> {
+    let mut kept: Vec<SourceEdit> = Vec::new();
+    for edit in edits {
+        let overlaps =
+            kept.last().is_some_and(|last| last.file == edit.file && edit.range[0] < last.range[1]);
+        if !overlaps {
+            kept.push(edit);
+        }
+    }
+    kept
+}

@@ -1,0 +1,4 @@
+//! Programs that are edited, built by rustc until no error is left, and run.
+
+mod apart;
+mod program;
