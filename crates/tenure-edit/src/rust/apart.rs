@@ -1,8 +1,8 @@
 //! Lines of their own for members, variables and types.
 
 use super::padding::{Padded, declare, seen_by};
-use super::place::{Declared, declarations, member, refuse_foreign, reprs};
-use super::source::Source;
+use super::place::{DeclaredItem, declarations, member, refuse_foreign, reprs};
+use super::source::RustSource;
 use crate::{EditOptions, Refusal, SourcePlace};
 use std::ops::Range;
 use syn::visit::{self, Visit};
@@ -11,7 +11,7 @@ use tenure_model::SourceEdit;
 
 /// Wraps the types of members, and what this file constructs the struct with.
 pub(super) fn members(
-    source: &Source<'_>,
+    source: &RustSource<'_>,
     names: &[String],
     place: &SourcePlace,
     options: &EditOptions,
@@ -38,13 +38,13 @@ pub(super) fn members(
 
 /// Wraps the types and the values of statics.
 pub(super) fn variables(
-    source: &Source<'_>,
+    source: &RustSource<'_>,
     names: &[String],
     place: &SourcePlace,
     options: &EditOptions,
 ) -> Result<Vec<SourceEdit>, Refusal> {
     let all = declarations(source);
-    let mut found: Vec<&Declared<'_>> =
+    let mut found: Vec<&DeclaredItem<'_>> =
         names.iter().map(|name| all.static_at(place, name)).collect::<Result<_, _>>()?;
     found.sort_by_key(|found| found.range.start);
     found.dedup_by_key(|found| found.range.start);
@@ -56,7 +56,7 @@ pub(super) fn variables(
         edits.extend(wrap_type(source, &item.ty, &padded)?);
         let value = Value { range: source.range(&item.expr), shorthand: None };
         edits.extend(wrap_value(source, &value, &padded, true));
-        let of_scope = |other: &&&Declared<'_>| other.scope == declared.scope;
+        let of_scope = |other: &&&DeclaredItem<'_>| other.scope == declared.scope;
         // Behind the last static of the scope.
         if missing && found[at + 1..].iter().all(|other| !of_scope(&other)) {
             let seen = found.iter().filter(of_scope).filter_map(|found| found.as_static());
@@ -69,7 +69,7 @@ pub(super) fn variables(
 
 /// Aligns a type to whole lines.
 pub(super) fn whole_type(
-    source: &Source<'_>,
+    source: &RustSource<'_>,
     place: &SourcePlace,
     options: &EditOptions,
 ) -> Result<Vec<SourceEdit>, Refusal> {
@@ -95,7 +95,7 @@ pub(super) fn whole_type(
 }
 
 /// Where the declaration begins behind its attributes.
-fn keyword(source: &Source<'_>, found: &Declared<'_>) -> usize {
+fn keyword(source: &RustSource<'_>, found: &DeclaredItem<'_>) -> usize {
     let (vis, token) = match found.item {
         Item::Struct(item) => (&item.vis, source.range(&item.struct_token)),
         Item::Enum(item) => (&item.vis, source.range(&item.enum_token)),
@@ -107,8 +107,8 @@ fn keyword(source: &Source<'_>, found: &Declared<'_>) -> usize {
 
 /// The members of these names, each with its index. All others are refused.
 pub(super) fn fields_of<'a>(
-    source: &Source<'_>,
-    found: &Declared<'a>,
+    source: &RustSource<'_>,
+    found: &DeclaredItem<'a>,
     names: &[String],
 ) -> Result<Vec<(usize, &'a Field)>, Refusal> {
     let start = found.range.start;
@@ -134,7 +134,7 @@ pub(super) fn fields_of<'a>(
     Ok(fields)
 }
 
-fn refuse_packed(source: &Source<'_>, found: &Declared<'_>) -> Result<(), Refusal> {
+fn refuse_packed(source: &RustSource<'_>, found: &DeclaredItem<'_>) -> Result<(), Refusal> {
     for repr in reprs(source, found.attrs())? {
         if matches!(repr.word.as_str(), "packed" | "transparent" | "simd") {
             let why = format!("`{}` is `repr({})`", found.ident(), repr.word);
@@ -145,7 +145,10 @@ fn refuse_packed(source: &Source<'_>, found: &Declared<'_>) -> Result<(), Refusa
 }
 
 /// A static that other languages or the linker see by its symbol is not theirs to grow.
-pub(super) fn refuse_symbol(source: &Source<'_>, found: &Declared<'_>) -> Result<(), Refusal> {
+pub(super) fn refuse_symbol(
+    source: &RustSource<'_>,
+    found: &DeclaredItem<'_>,
+) -> Result<(), Refusal> {
     for attr in found.attrs() {
         let text = source.of(attr);
         if ["no_mangle", "export_name", "link_section"].iter().any(|word| text.contains(word)) {
@@ -156,7 +159,11 @@ pub(super) fn refuse_symbol(source: &Source<'_>, found: &Declared<'_>) -> Result
     Ok(())
 }
 
-fn wrap_type(source: &Source<'_>, ty: &Type, padded: &Padded) -> Result<[SourceEdit; 2], Refusal> {
+fn wrap_type(
+    source: &RustSource<'_>,
+    ty: &Type,
+    padded: &Padded,
+) -> Result<[SourceEdit; 2], Refusal> {
     let range = source.range(ty);
     let unsized_type = match ty {
         Type::TraitObject(_) | Type::Slice(_) => true,
@@ -187,7 +194,7 @@ pub(super) struct Value {
 
 /// Puts a value on lines of its own.
 pub(super) fn wrap_value(
-    source: &Source<'_>,
+    source: &RustSource<'_>,
     value: &Value,
     padded: &Padded,
     here: bool,
@@ -231,13 +238,13 @@ pub(super) fn is_tight(expr: Option<&Expr>) -> bool {
 
 /// The values that this file constructs the members with, where its text alone shows which struct is meant.
 pub(super) fn constructed(
-    source: &Source<'_>,
-    found: &Declared<'_>,
+    source: &RustSource<'_>,
+    found: &DeclaredItem<'_>,
     fields: &[(usize, &Field)],
 ) -> Vec<Value> {
     let Some(item) = found.as_struct() else { return Vec::new() };
     let name = item.ident.to_string();
-    let mut names = Names { name: &name, count: 0 };
+    let mut names = NameCount { name: &name, count: 0 };
     names.visit_file(&source.tree);
     if names.count != 1 {
         // The compiler shows which.
@@ -251,12 +258,12 @@ pub(super) fn constructed(
 }
 
 /// How many types and variants have a name.
-struct Names<'a> {
+struct NameCount<'a> {
     name: &'a str,
     count: usize,
 }
 
-impl<'a> Visit<'a> for Names<'_> {
+impl<'a> Visit<'a> for NameCount<'_> {
     fn visit_item(&mut self, item: &'a Item) {
         let ident = match item {
             Item::Struct(item) => Some(&item.ident),
@@ -275,7 +282,7 @@ impl<'a> Visit<'a> for Names<'_> {
 }
 
 struct Constructed<'a> {
-    source: &'a Source<'a>,
+    source: &'a RustSource<'a>,
     name: &'a str,
     fields: &'a [(usize, &'a Field)],
     tuple: bool,

@@ -7,13 +7,13 @@ use std::ops::Range;
 #[derive(Debug, Deserialize)]
 pub(super) struct Diagnostic {
     pub(super) message: String,
-    code: Option<Code>,
+    code: Option<ErrorCode>,
     level: String,
     pub(super) spans: Vec<DiagnosticSpan>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Code {
+struct ErrorCode {
     code: String,
 }
 

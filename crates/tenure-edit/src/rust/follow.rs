@@ -3,8 +3,8 @@
 use super::diagnostic::{self, Diagnostic};
 use super::padding::{Padded, line_before};
 use super::place::declarations;
-use super::source::Source;
-use super::uses::{self, Names, Site};
+use super::source::RustSource;
+use super::uses::{self, ErrorSite, Mentions};
 use crate::{EditOptions, Refusal, SourceChange, SourcePlace};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -44,7 +44,7 @@ pub fn follow_up(
     let texts = texts(&errors, read);
     let mut sources = BTreeMap::new();
     for (name, text) in &texts {
-        if let Ok(source) = Source::parse(Path::new(name), text) {
+        if let Ok(source) = RustSource::parse(Path::new(name), text) {
             sources.insert(name.as_str(), source);
         }
     }
@@ -56,7 +56,7 @@ pub fn follow_up(
         let here = span.is_some_and(|span| is_same(&asked.place.file, Path::new(&span.file_name)));
         let site = span.and_then(|span| {
             let source = sources.get(span.file_name.as_str())?;
-            Some(Site { source, error, range: span.range(), here })
+            Some(ErrorSite { source, error, range: span.range(), here })
         });
         match site.and_then(|site| fix(asked, &site)) {
             Some(found) => edits.extend(found),
@@ -106,19 +106,19 @@ fn is_same(one: &Path, other: &Path) -> bool {
     one == other || one.ends_with(other) || other.ends_with(one)
 }
 
-fn fix(asked: &Asked<'_>, site: &Site<'_>) -> Option<Vec<SourceEdit>> {
+fn fix(asked: &Asked<'_>, site: &ErrorSite<'_>) -> Option<Vec<SourceEdit>> {
     match asked.change {
         SourceChange::MembersApart { members: names } | SourceChange::VariablesApart { names } => {
             let padded = padded(asked, site)?;
-            uses::fix(site, &padded, &Names(names))
+            uses::fix(site, &padded, &Mentions(names))
         }
         _ => None,
     }
 }
 
 /// The padding type, as the first edits named it.
-fn padded(asked: &Asked<'_>, site: &Site<'_>) -> Option<Padded> {
-    let before = Source::parse(&asked.place.file, asked.before).ok()?;
+fn padded(asked: &Asked<'_>, site: &ErrorSite<'_>) -> Option<Padded> {
+    let before = RustSource::parse(&asked.place.file, asked.before).ok()?;
     let all = declarations(&before);
     let found = match asked.change {
         SourceChange::MembersApart { members } => all.type_at(asked.place, members),

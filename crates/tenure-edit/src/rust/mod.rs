@@ -16,7 +16,7 @@ mod uses;
 pub use follow::{Asked, follow_up};
 
 use crate::{EditOptions, Refusal, SourceChange, SourcePlace};
-use source::Source;
+use source::RustSource;
 use tenure_model::SourceEdit;
 
 /// The edits of the file that declares what the change is about.
@@ -31,7 +31,7 @@ pub fn edits(
     place: &SourcePlace,
     options: &EditOptions,
 ) -> Result<Vec<SourceEdit>, Refusal> {
-    let source = Source::parse(&place.file, source)?;
+    let source = RustSource::parse(&place.file, source)?;
     let mut edits = match change {
         SourceChange::MembersApart { members } => apart::members(&source, members, place, options),
         SourceChange::VariablesApart { names } => apart::variables(&source, names, place, options),

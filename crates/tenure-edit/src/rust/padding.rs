@@ -1,7 +1,7 @@
 //! The type that puts a value on a line of its own: how the program names it, and its text where the program has none.
 
-use super::place::{Declared, Scope, declarations, reprs, scope_at};
-use super::source::Source;
+use super::place::{DeclaredItem, Home, declarations, reprs, scope_at};
+use super::source::RustSource;
 use crate::{EditOptions, Padding};
 use syn::Visibility;
 use tenure_model::SourceEdit;
@@ -17,18 +17,22 @@ pub(super) struct Padded {
     pub(super) name: String,
     path: String,
     /// Of a type of the program's own: the scopes of its file that declare one.
-    own: Option<Vec<Vec<Scope>>>,
+    own: Option<Vec<Vec<Home>>>,
 }
 
 impl Padded {
     /// The type that `options` ask for. One of the program's own is that of `scope`, which may have to be written first.
-    pub(super) fn new(source: &Source<'_>, scope: &[Scope], options: &EditOptions) -> (Self, bool) {
+    pub(super) fn new(
+        source: &RustSource<'_>,
+        scope: &[Home],
+        options: &EditOptions,
+    ) -> (Self, bool) {
         let path = match options.padding {
             Padding::Crossbeam => "crossbeam_utils::CachePadded",
             Padding::Tenure => "tenure::cache_line::CachePadded",
             Padding::Own => {
                 let all = declarations(source).all;
-                let here = |found: &&Declared<'_>| found.scope == scope;
+                let here = |found: &&DeclaredItem<'_>| found.scope == scope;
                 let known = all.iter().filter(here).find(|found| is_own(source, found, options));
                 let name = match known {
                     Some(found) => found.ident().to_string(),
@@ -43,7 +47,7 @@ impl Padded {
     }
 
     /// The same type, in a file that declares it by now.
-    pub(super) fn in_file(mut self, source: &Source<'_>) -> Self {
+    pub(super) fn in_file(mut self, source: &RustSource<'_>) -> Self {
         if let Some(homes) = &mut self.own {
             let all = declarations(source).all.into_iter();
             let named = all.filter(|found| found.is_type() && *found.ident() == self.name);
@@ -53,7 +57,7 @@ impl Padded {
     }
 
     /// The path by which code at the byte names it. A type of the program's own has none in another file.
-    pub(super) fn path_at(&self, source: &Source<'_>, at: usize, here: bool) -> Option<String> {
+    pub(super) fn path_at(&self, source: &RustSource<'_>, at: usize, here: bool) -> Option<String> {
         match &self.own {
             None => Some(self.path.clone()),
             Some(_) if !here => None,
@@ -84,25 +88,25 @@ impl Padded {
 }
 
 /// The way from one scope of a file to what another declares: empty, `super::` or `inner::`.
-pub(super) fn relative(home: &[Scope], from: &[Scope]) -> Option<String> {
+pub(super) fn relative(home: &[Home], from: &[Home]) -> Option<String> {
     let common = home.iter().zip(from).take_while(|(one, other)| one == other).count();
     let mut path = String::new();
     for scope in &from[common..] {
         // An item of a block is not seen by modules in the block.
-        let Scope::Module(_) = scope else { continue };
-        if matches!(home.last(), Some(Scope::Block(_))) {
+        let Home::Module(_) = scope else { continue };
+        if matches!(home.last(), Some(Home::Block(_))) {
             return None;
         }
         path += "super::";
     }
     for scope in &home[common..] {
-        let Scope::Module(name) = scope else { return None };
+        let Home::Module(name) = scope else { return None };
         path = path + name + "::";
     }
     Some(path)
 }
 
-fn is_own(source: &Source<'_>, found: &Declared<'_>, options: &EditOptions) -> bool {
+fn is_own(source: &RustSource<'_>, found: &DeclaredItem<'_>, options: &EditOptions) -> bool {
     let Some(item) = found.as_struct() else { return false };
     let only = item.fields.iter().next();
     item.fields.len() == 1
@@ -112,15 +116,15 @@ fn is_own(source: &Source<'_>, found: &Declared<'_>, options: &EditOptions) -> b
         })
 }
 
-fn free_name(source: &Source<'_>) -> String {
+fn free_name(source: &RustSource<'_>) -> String {
     let names = std::iter::once(OWN.to_owned()).chain((2..).map(|n| format!("{OWN}{n}")));
     names.into_iter().find(|name| !source.text.contains(name.as_str())).unwrap_or_default()
 }
 
 /// The declaration of a type of the program's own, behind the one that needs it.
 pub(super) fn declare(
-    source: &Source<'_>,
-    behind: &Declared<'_>,
+    source: &RustSource<'_>,
+    behind: &DeclaredItem<'_>,
     padded: &Padded,
     seen: &str,
     options: &EditOptions,
@@ -133,7 +137,7 @@ pub(super) fn declare(
 }
 
 /// Text as items behind one that begins at the byte: with its indentation and the file's line ends.
-pub(super) fn placed(source: &Source<'_>, at: usize, text: &str) -> String {
+pub(super) fn placed(source: &RustSource<'_>, at: usize, text: &str) -> String {
     let (indent, newline) = (source.indent(at), source.newline());
     let mut placed = newline.to_owned();
     for line in text.lines() {
@@ -158,7 +162,7 @@ pub(super) fn line_before(before: &str, now: &str, line: u64) -> u64 {
 /// What a new type is declared with, so that all see it who see these: empty, or a word and a blank.
 pub(super) fn seen_by<'a>(
     all: impl Iterator<Item = &'a Visibility>,
-    source: &Source<'_>,
+    source: &RustSource<'_>,
 ) -> String {
     let all = all.filter(|seen| !matches!(seen, Visibility::Inherited));
     let mut words: Vec<&str> = all.map(|seen| source.of(seen)).collect();

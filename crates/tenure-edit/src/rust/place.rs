@@ -1,6 +1,6 @@
 //! Declarations: those of a file, and the one that a place of the debugging information means.
 
-use super::source::Source;
+use super::source::RustSource;
 use crate::{Refusal, SourcePlace};
 use std::ops::Range;
 use syn::ext::IdentExt;
@@ -13,19 +13,19 @@ const MAX_LINES_OFF: u64 = 5;
 
 /// What a name is looked up in: a module, or a block by where it begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Scope {
+pub(super) enum Home {
     Module(String),
     Block(usize),
 }
 
 /// A type or a static, and where it is declared.
-pub(super) struct Declared<'a> {
+pub(super) struct DeclaredItem<'a> {
     pub(super) item: &'a Item,
-    pub(super) scope: Vec<Scope>,
+    pub(super) scope: Vec<Home>,
     pub(super) range: Range<usize>,
 }
 
-impl<'a> Declared<'a> {
+impl<'a> DeclaredItem<'a> {
     pub(super) fn as_struct(&self) -> Option<&'a ItemStruct> {
         if let Item::Struct(item) = self.item { Some(item) } else { None }
     }
@@ -61,24 +61,24 @@ impl<'a> Declared<'a> {
 
 /// All types and statics of a file, and where macros stand for items.
 pub(super) struct Declarations<'a> {
-    source: &'a Source<'a>,
-    pub(super) all: Vec<Declared<'a>>,
+    source: &'a RustSource<'a>,
+    pub(super) all: Vec<DeclaredItem<'a>>,
     macros: Vec<Range<usize>>,
-    scope: Vec<Scope>,
+    scope: Vec<Home>,
     /// The scope of the byte that was asked for.
-    at: Option<(usize, Vec<Scope>)>,
+    at: Option<(usize, Vec<Home>)>,
 }
 
-pub(super) fn declarations<'a>(source: &'a Source<'a>) -> Declarations<'a> {
+pub(super) fn declarations<'a>(source: &'a RustSource<'a>) -> Declarations<'a> {
     scan(source, None)
 }
 
 /// What names are looked up in at a byte.
-pub(super) fn scope_at(source: &Source<'_>, at: usize) -> Vec<Scope> {
+pub(super) fn scope_at(source: &RustSource<'_>, at: usize) -> Vec<Home> {
     scan(source, Some((at, Vec::new()))).at.map(|(_, scope)| scope).unwrap_or_default()
 }
 
-fn scan<'a>(source: &'a Source<'a>, at: Option<(usize, Vec<Scope>)>) -> Declarations<'a> {
+fn scan<'a>(source: &'a RustSource<'a>, at: Option<(usize, Vec<Home>)>) -> Declarations<'a> {
     let (all, macros, scope) = (Vec::new(), Vec::new(), Vec::new());
     let mut found = Declarations { source, all, macros, scope, at };
     found.visit_file(&source.tree);
@@ -91,25 +91,25 @@ impl<'a> Declarations<'a> {
         &self,
         place: &SourcePlace,
         members: &[String],
-    ) -> Result<&Declared<'a>, Refusal> {
+    ) -> Result<&DeclaredItem<'a>, Refusal> {
         self.refuse_macro(place.line)?;
-        let lines = |found: &Declared<'_>| {
+        let lines = |found: &DeclaredItem<'_>| {
             self.source.line(found.range.start)..=self.source.line(found.range.end)
         };
-        let off = |found: &&Declared<'_>| {
+        let off = |found: &&DeclaredItem<'_>| {
             let lines = lines(found);
             lines.start().saturating_sub(place.line).max(place.line.saturating_sub(*lines.end()))
         };
-        let has_all = |found: &&Declared<'_>| {
+        let has_all = |found: &&DeclaredItem<'_>| {
             found
                 .as_struct()
                 .is_some_and(|item| members.iter().all(|name| member(&item.fields, name).is_some()))
         };
         let types = || self.all.iter().filter(|found| found.is_type());
-        let near = |found: &&Declared<'_>| {
+        let near = |found: &&DeclaredItem<'_>| {
             (members.is_empty() || off(found) == 0 || has_all(found)) && off(found) <= MAX_LINES_OFF
         };
-        let key = |found: &&Declared<'_>| (off(found), found.range.len());
+        let key = |found: &&DeclaredItem<'_>| (off(found), found.range.len());
         let Some(found) = types().filter(near).min_by_key(key) else {
             let why = "no type is declared here".to_owned();
             return Err(self.source.refuse_line(place.line, why));
@@ -123,11 +123,11 @@ impl<'a> Declarations<'a> {
         &self,
         place: &SourcePlace,
         name: &str,
-    ) -> Result<&Declared<'a>, Refusal> {
-        let named: Vec<&Declared<'_>> = (self.all.iter())
+    ) -> Result<&DeclaredItem<'a>, Refusal> {
+        let named: Vec<&DeclaredItem<'_>> = (self.all.iter())
             .filter(|found| found.as_static().is_some_and(|item| item.ident.unraw() == name))
             .collect();
-        let near = |found: &&&Declared<'_>| {
+        let near = |found: &&&DeclaredItem<'_>| {
             let line = self.source.line(self.source.range(found.ident()).start);
             line.abs_diff(place.line) <= MAX_LINES_OFF
         };
@@ -164,8 +164,8 @@ impl<'a> Declarations<'a> {
     }
 
     /// Of a name that is declared several times, each under a condition, an edit would reach one.
-    fn refuse_conditional(&self, found: &Declared<'_>) -> Result<(), Refusal> {
-        let twin = |other: &&Declared<'_>| {
+    fn refuse_conditional(&self, found: &DeclaredItem<'_>) -> Result<(), Refusal> {
+        let twin = |other: &&DeclaredItem<'_>| {
             other.ident() == found.ident()
                 && other.is_type() == found.is_type()
                 && other.scope == found.scope
@@ -184,7 +184,7 @@ impl<'a> Declarations<'a> {
         }
     }
 
-    fn within(&mut self, node: &impl Spanned, scope: Scope, inner: impl FnOnce(&mut Self)) {
+    fn within(&mut self, node: &impl Spanned, scope: Home, inner: impl FnOnce(&mut Self)) {
         let range = self.source.range(node);
         self.scope.push(scope);
         if let Some((at, scope)) = &mut self.at
@@ -202,7 +202,7 @@ impl<'a> Visit<'a> for Declarations<'a> {
         match item {
             Item::Struct(_) | Item::Enum(_) | Item::Union(_) | Item::Static(_) => {
                 let (scope, range) = (self.scope.clone(), self.source.range(item));
-                self.all.push(Declared { item, scope, range });
+                self.all.push(DeclaredItem { item, scope, range });
             }
             Item::Macro(_) | Item::Verbatim(_) => self.macros.push(self.source.range(item)),
             _ => {}
@@ -212,12 +212,12 @@ impl<'a> Visit<'a> for Declarations<'a> {
 
     fn visit_item_mod(&mut self, module: &'a syn::ItemMod) {
         let name = module.ident.to_string();
-        self.within(module, Scope::Module(name), |inner| visit::visit_item_mod(inner, module));
+        self.within(module, Home::Module(name), |inner| visit::visit_item_mod(inner, module));
     }
 
     fn visit_block(&mut self, block: &'a syn::Block) {
         let start = self.source.range(block).start;
-        self.within(block, Scope::Block(start), |inner| visit::visit_block(inner, block));
+        self.within(block, Home::Block(start), |inner| visit::visit_block(inner, block));
     }
 
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
@@ -247,7 +247,7 @@ pub(super) struct Repr {
 }
 
 /// What the `repr` attributes say. A condition on one is refused: where it holds is not known here.
-pub(super) fn reprs(source: &Source<'_>, attrs: &[Attribute]) -> Result<Vec<Repr>, Refusal> {
+pub(super) fn reprs(source: &RustSource<'_>, attrs: &[Attribute]) -> Result<Vec<Repr>, Refusal> {
     let mut found = Vec::new();
     for attr in attrs {
         let start = source.range(attr).start;
@@ -276,7 +276,10 @@ pub(super) fn reprs(source: &Source<'_>, attrs: &[Attribute]) -> Result<Vec<Repr
 }
 
 /// Refuses a type whose layout is agreed with code that is not Rust: it is named in an `extern` block or function.
-pub(super) fn refuse_foreign(source: &Source<'_>, found: &Declared<'_>) -> Result<(), Refusal> {
+pub(super) fn refuse_foreign(
+    source: &RustSource<'_>,
+    found: &DeclaredItem<'_>,
+) -> Result<(), Refusal> {
     struct Foreign<'a> {
         name: &'a Ident,
         depth: usize,

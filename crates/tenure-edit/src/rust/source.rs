@@ -14,7 +14,7 @@ use syn::{Expr, FieldValue, Pat, Stmt, Token};
 use tenure_model::SourceEdit;
 
 /// A file's text and its tree. Arguments of macros that read as expressions are in the tree, as those of a call.
-pub(super) struct Source<'t> {
+pub(super) struct RustSource<'t> {
     pub(super) text: &'t str,
     pub(super) tree: syn::File,
     file: PathBuf,
@@ -26,13 +26,13 @@ pub(super) struct Source<'t> {
 
 /// A node of the tree around a piece of text.
 #[derive(Clone, Copy)]
-pub(super) enum Node<'a> {
+pub(super) enum RustNode<'a> {
     Expr(&'a Expr),
     Pat,
     FieldValue(&'a FieldValue),
 }
 
-impl<'t> Source<'t> {
+impl<'t> RustSource<'t> {
     pub(super) fn parse(file: &Path, text: &'t str) -> Result<Self, Refusal> {
         let mut rest = text.strip_prefix('\u{feff}').unwrap_or(text);
         if rest.starts_with("#!") && !rest[2..].trim_start().starts_with('[') {
@@ -101,8 +101,8 @@ impl<'t> Source<'t> {
     }
 
     /// The nodes that contain the bytes, from the outermost inwards.
-    pub(super) fn around(&self, range: &Range<usize>) -> Vec<Node<'_>> {
-        let mut found = Around { source: self, range: range.clone(), nodes: Vec::new() };
+    pub(super) fn around(&self, range: &Range<usize>) -> Vec<RustNode<'_>> {
+        let mut found = Enclosing { source: self, range: range.clone(), nodes: Vec::new() };
         found.visit_file(&self.tree);
         found.nodes
     }
@@ -110,7 +110,7 @@ impl<'t> Source<'t> {
     /// The expression that is exactly these bytes; of several, such as one in a statement, the innermost.
     pub(super) fn expr(&self, range: &Range<usize>) -> Option<&Expr> {
         self.around(range).into_iter().rev().find_map(|node| match node {
-            Node::Expr(expr) if self.range(expr) == *range => Some(expr),
+            RustNode::Expr(expr) if self.range(expr) == *range => Some(expr),
             _ => None,
         })
     }
@@ -172,20 +172,20 @@ fn arguments(mac: &syn::Macro) -> Option<Punctuated<Expr, Token![,]>> {
     list.or_else(|_| repeat.parse2(mac.tokens.clone())).ok()
 }
 
-struct Around<'a> {
-    source: &'a Source<'a>,
+struct Enclosing<'a> {
+    source: &'a RustSource<'a>,
     range: Range<usize>,
-    nodes: Vec<Node<'a>>,
+    nodes: Vec<RustNode<'a>>,
 }
 
-impl Around<'_> {
+impl Enclosing<'_> {
     fn within(&self, node: &impl Spanned) -> bool {
         let outer = self.source.range(node);
         outer.start <= self.range.start && self.range.end <= outer.end
     }
 }
 
-impl<'a> Visit<'a> for Around<'a> {
+impl<'a> Visit<'a> for Enclosing<'a> {
     fn visit_item(&mut self, item: &'a syn::Item) {
         if self.within(item) {
             visit::visit_item(self, item);
@@ -200,21 +200,21 @@ impl<'a> Visit<'a> for Around<'a> {
 
     fn visit_expr(&mut self, expr: &'a Expr) {
         if self.within(expr) {
-            self.nodes.push(Node::Expr(expr));
+            self.nodes.push(RustNode::Expr(expr));
             visit::visit_expr(self, expr);
         }
     }
 
     fn visit_pat(&mut self, pat: &'a Pat) {
         if self.within(pat) {
-            self.nodes.push(Node::Pat);
+            self.nodes.push(RustNode::Pat);
             visit::visit_pat(self, pat);
         }
     }
 
     fn visit_field_value(&mut self, field: &'a FieldValue) {
         if self.within(field) {
-            self.nodes.push(Node::FieldValue(field));
+            self.nodes.push(RustNode::FieldValue(field));
             visit::visit_field_value(self, field);
         }
     }

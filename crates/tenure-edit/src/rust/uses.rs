@@ -3,22 +3,22 @@
 use super::apart::{Value, is_tight, wrap_value};
 use super::diagnostic::{Diagnostic, quoted};
 use super::padding::Padded;
-use super::source::{Node, Source};
+use super::source::{RustNode, RustSource};
 use std::ops::Range;
 use syn::ext::IdentExt;
 use syn::{Expr, Member};
 use tenure_model::SourceEdit;
 
 /// An error of the compiler, in the file where it is.
-pub(super) struct Site<'s> {
-    pub(super) source: &'s Source<'s>,
+pub(super) struct ErrorSite<'s> {
+    pub(super) source: &'s RustSource<'s>,
     pub(super) error: &'s Diagnostic,
     pub(super) range: Range<usize>,
     /// Whether it is the file of the declaration.
     pub(super) here: bool,
 }
 
-impl<'s> Site<'s> {
+impl<'s> ErrorSite<'s> {
     pub(super) fn expr(&self) -> Option<&'s Expr> {
         self.source.expr(&self.range)
     }
@@ -26,16 +26,16 @@ impl<'s> Site<'s> {
     /// The innermost expression that contains the error and more.
     pub(super) fn parent(&self, range: &Range<usize>) -> Option<&'s Expr> {
         self.source.around(range).into_iter().rev().find_map(|node| match node {
-            Node::Expr(expr) if self.source.range(expr) != *range => Some(expr),
+            RustNode::Expr(expr) if self.source.range(expr) != *range => Some(expr),
             _ => None,
         })
     }
 }
 
 /// The members or statics of a change.
-pub(super) struct Names<'n>(pub(super) &'n [String]);
+pub(super) struct Mentions<'n>(pub(super) &'n [String]);
 
-impl Names<'_> {
+impl Mentions<'_> {
     /// Whether the expression is one of them: `stats.hits`, `HITS`.
     pub(super) fn are(&self, expr: &Expr) -> bool {
         match expr {
@@ -63,7 +63,11 @@ impl Names<'_> {
 }
 
 /// The edits that satisfy the compiler, or `None`.
-pub(super) fn fix(site: &Site<'_>, padded: &Padded, names: &Names<'_>) -> Option<Vec<SourceEdit>> {
+pub(super) fn fix(
+    site: &ErrorSite<'_>,
+    padded: &Padded,
+    names: &Mentions<'_>,
+) -> Option<Vec<SourceEdit>> {
     let source = site.source;
     match site.error.code() {
         "E0308" => mismatched(site, padded, names),
@@ -109,7 +113,11 @@ pub(super) fn fix(site: &Site<'_>, padded: &Padded, names: &Names<'_>) -> Option
     }
 }
 
-fn mismatched(site: &Site<'_>, padded: &Padded, names: &Names<'_>) -> Option<Vec<SourceEdit>> {
+fn mismatched(
+    site: &ErrorSite<'_>,
+    padded: &Padded,
+    names: &Mentions<'_>,
+) -> Option<Vec<SourceEdit>> {
     let source = site.source;
     let (expected, found) = site.error.expected()?;
     match (padded.is(expected), padded.is(found)) {
@@ -120,7 +128,7 @@ fn mismatched(site: &Site<'_>, padded: &Padded, names: &Names<'_>) -> Option<Vec
             if let Some((span, _)) = scrutinee {
                 return Some(deref(site, source.expr(&span.range())?));
             }
-            let is_pattern = matches!(source.around(&site.range).last(), Some(Node::Pat));
+            let is_pattern = matches!(source.around(&site.range).last(), Some(RustNode::Pat));
             if is_pattern {
                 return None;
             }
@@ -134,7 +142,7 @@ fn mismatched(site: &Site<'_>, padded: &Padded, names: &Names<'_>) -> Option<Vec
             }
             let shorthand =
                 source.around(&site.range).into_iter().rev().find_map(|node| match node {
-                    Node::FieldValue(field) => Some(field),
+                    RustNode::FieldValue(field) => Some(field),
                     _ => None,
                 });
             let shorthand = shorthand
@@ -160,7 +168,7 @@ fn mismatched(site: &Site<'_>, padded: &Padded, names: &Names<'_>) -> Option<Vec
 }
 
 /// A member, or static, whose type made the compiler expect what it did.
-fn beside<'s>(site: &Site<'s>, names: &Names<'_>) -> Option<&'s Expr> {
+fn beside<'s>(site: &ErrorSite<'s>, names: &Mentions<'_>) -> Option<&'s Expr> {
     let source = site.source;
     let because = site.error.labelled().find_map(|(span, label)| {
         let expr = source.expr(&span.range())?;
@@ -185,7 +193,7 @@ fn beside<'s>(site: &Site<'s>, names: &Names<'_>) -> Option<&'s Expr> {
     }
 }
 
-fn missing_trait(site: &Site<'_>, padded: &Padded) -> Option<Vec<SourceEdit>> {
+fn missing_trait(site: &ErrorSite<'_>, padded: &Padded) -> Option<Vec<SourceEdit>> {
     let source = site.source;
     if let Some(sides) = site.error.label().strip_prefix("no implementation for ") {
         let operator = &source.text[site.range.clone()];
@@ -218,10 +226,10 @@ fn missing_trait(site: &Site<'_>, padded: &Padded) -> Option<Vec<SourceEdit>> {
 
 /// `into_inner` of the padding type hides the value's own: both are called.
 fn taken_twice(
-    site: &Site<'_>,
+    site: &ErrorSite<'_>,
     expr: &Expr,
     padded: &Padded,
-    names: &Names<'_>,
+    names: &Mentions<'_>,
 ) -> Option<Vec<SourceEdit>> {
     match expr {
         Expr::MethodCall(call)
@@ -235,7 +243,7 @@ fn taken_twice(
 }
 
 /// Dereferences the value; of a reference to it, what it refers to.
-fn deref(site: &Site<'_>, expr: &Expr) -> Vec<SourceEdit> {
+fn deref(site: &ErrorSite<'_>, expr: &Expr) -> Vec<SourceEdit> {
     let source = site.source;
     let range = source.range(expr);
     match expr {
@@ -252,7 +260,7 @@ fn deref(site: &Site<'_>, expr: &Expr) -> Vec<SourceEdit> {
 }
 
 /// Whether something behind the expression binds more tightly than a `*` before it.
-fn is_base(site: &Site<'_>, range: &Range<usize>) -> bool {
+fn is_base(site: &ErrorSite<'_>, range: &Range<usize>) -> bool {
     let same = |base: &Expr| site.source.range(base) == *range;
     match site.parent(range) {
         Some(Expr::MethodCall(call)) => same(&call.receiver),
