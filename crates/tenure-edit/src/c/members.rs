@@ -1,8 +1,10 @@
 //! Structs and their members, as they are declared.
 
+use std::ops::Range;
+
 use tree_sitter::Node;
 
-use super::parse::{Parsed, children, declared, is_broken, is_conditional, is_data, lines};
+use super::parse::{Parsed, children, declared, is_broken, is_data, lines};
 use crate::Refusal;
 
 /// A struct's or class's definition.
@@ -45,7 +47,7 @@ impl<'t> Struct<'t> {
             .filter(|node| node.kind() != "union_specifier" || !is_anonymous(*node));
         let structs: Vec<_> = structs.filter_map(|node| Self::new(parsed, node)).collect();
         let has_all = |found: &&Self| members.iter().all(|name| found.index(name).is_some());
-        let heads = |found: &&Self| found.head().contains(&line);
+        let heads = |found: &&Self| found.head(parsed).contains(&line);
         let covers = |found: &&Self| lines(found.outer()).contains(&line);
         let found = structs.iter().filter(has_all).rfind(heads);
         let found = found.or_else(|| structs.iter().filter(has_all).rfind(covers));
@@ -97,10 +99,10 @@ impl<'t> Struct<'t> {
     }
 
     /// The lines that debugging information may have for it: up to the body, and those of a `typedef`'s name.
-    fn head(&self) -> std::ops::Range<u64> {
-        let outer = lines(self.outer());
-        let body = lines(self.body);
-        outer.start..body.start + 1
+    fn head(&self, parsed: &Parsed<'_>) -> Range<u64> {
+        let start = lines(self.outer()).start;
+        parsed.line_of_condition(self.node).map_or(start, |line| line.min(start))
+            ..lines(self.body).start + 1
     }
 
     /// The name, or the first one that `typedef` gives.
@@ -145,7 +147,7 @@ impl<'t> Struct<'t> {
         member: &DataMember<'_>,
     ) -> Result<(), Refusal> {
         let name = if member.name.is_empty() { "a struct or union" } else { member.name };
-        let why = if is_conditional(member.declaration, self.body) {
+        let why = if parsed.is_conditional(member.declaration, self.body) {
             "is under `#if`"
         } else if is_broken(member.declaration) {
             "is not parsed: a macro may be part of it"
@@ -159,7 +161,7 @@ impl<'t> Struct<'t> {
 }
 
 /// From a body's end to its declaration's.
-pub(super) fn tail(parsed: &Parsed<'_>, body: Node<'_>) -> std::ops::Range<usize> {
+pub(super) fn tail(parsed: &Parsed<'_>, body: Node<'_>) -> Range<usize> {
     let text = parsed.source.text;
     let from = body.end_byte();
     from..text[from..].find(';').map_or(text.len(), |length| from + length)

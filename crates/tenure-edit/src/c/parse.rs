@@ -13,12 +13,14 @@ pub(super) struct Parsed<'a> {
     pub(super) source: &'a SourceText<'a>,
     /// Attributes and annotations, which the tree does not have.
     pub(super) blank: Vec<Range<usize>>,
+    /// Conditions of which only the last branch is read, as a branch alone is no declaration.
+    partial: Vec<Range<usize>>,
     tree: Tree,
 }
 
 impl<'a> Parsed<'a> {
     pub(super) fn new(source: &'a SourceText<'a>) -> Self {
-        let blank = blanks(source.text.as_bytes());
+        let (blank, partial) = blanks(source.text.as_bytes());
         let mut text = source.text.as_bytes().to_vec();
         for byte in blank.iter().flat_map(Clone::clone) {
             if !text[byte].is_ascii_whitespace() {
@@ -34,7 +36,7 @@ impl<'a> Parsed<'a> {
             .set_language(&grammar.into())
             .expect("Cargo.lock has grammars of the parser's version");
         let tree = parser.parse(text, None).expect("the parser has a language, and no time limit");
-        Self { source, blank, tree }
+        Self { source, blank, partial, tree }
     }
 
     pub(super) fn root(&self) -> Node<'_> {
@@ -85,7 +87,8 @@ impl<'a> Parsed<'a> {
     pub(super) fn start(&self, node: Node<'_>) -> usize {
         let mut start = node.start_byte();
         for blank in self.blank.iter().rev().filter(|blank| blank.end <= node.start_byte()) {
-            if !self.source.text[blank.end..start].trim().is_empty() {
+            let is_directive = self.source.text[blank.clone()].starts_with('#');
+            if is_directive || !self.source.text[blank.end..start].trim().is_empty() {
                 break;
             }
             start = blank.start;
@@ -103,6 +106,28 @@ impl<'a> Parsed<'a> {
             piece.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
         });
         numbers.max().unwrap_or(0)
+    }
+
+    /// Whether `#if` guards a node, up to a surrounding one.
+    pub(super) fn is_conditional(&self, node: Node<'_>, within: Node<'_>) -> bool {
+        let mut above = node.parent();
+        while let Some(node) = above.filter(|node| *node != within) {
+            if node.kind().starts_with("preproc_") {
+                return true;
+            }
+            above = node.parent();
+        }
+        self.partial_at(node).is_some_and(|partial| within.start_byte() < partial.start)
+    }
+
+    fn partial_at(&self, node: Node<'_>) -> Option<&Range<usize>> {
+        self.partial.iter().find(|partial| partial.contains(&node.start_byte()))
+    }
+
+    /// The line where the condition starts whose last branch has a node.
+    pub(super) fn line_of_condition(&self, node: Node<'_>) -> Option<u64> {
+        let start = self.partial_at(node)?.start;
+        Some(self.source.text[..start].matches('\n').count() as u64 + 1)
     }
 
     /// Whether a macro's definition covers a line.
@@ -174,25 +199,13 @@ pub(super) fn is_broken(declaration: Node<'_>) -> bool {
         || is_error(declaration.next_sibling())
 }
 
-/// Whether `#if` guards a node, up to a surrounding one.
-pub(super) fn is_conditional(node: Node<'_>, within: Node<'_>) -> bool {
-    let mut above = node.parent();
-    while let Some(node) = above.filter(|node| *node != within) {
-        if node.kind().starts_with("preproc_") {
-            return true;
-        }
-        above = node.parent();
-    }
-    false
-}
-
-/// A word of C outside comments, strings and directives.
+/// A word of C, its punctuation, or a whole directive.
 struct Token<'a> {
     text: &'a [u8],
     range: Range<usize>,
 }
 
-/// Words and punctuation of a file, without comments, strings and directives.
+/// Words, punctuation and directives of a file, without comments and strings.
 fn tokens(text: &[u8]) -> Vec<Token<'_>> {
     let mut found = Vec::new();
     let (mut at, mut starts_line) = (0, true);
@@ -213,6 +226,7 @@ fn tokens(text: &[u8]) -> Vec<Token<'_>> {
                 while text[..at].trim_ascii_end().ends_with(b"\\") && at < text.len() {
                     at = until(at, b"\n");
                 }
+                found.push(Token { text: &text[start..at], range: start..at });
             }
             b'R' if next == b'"' => {
                 let delimiter = text[at + 2..].iter().position(|&byte| byte == b'(').unwrap_or(0);
@@ -308,9 +322,47 @@ const TYPES: &[&[u8]] = &[
     b"auto",
 ];
 
-/// The attributes and annotations that the grammars do not know in every place.
-fn blanks(text: &[u8]) -> Vec<Range<usize>> {
-    let tokens = tokens(text);
+/// A condition that is open: the token of each of its branches' directives.
+type Branches = Vec<usize>;
+
+/// Conditions with branches that are no declarations: `#if … class A #else … class B #endif {`. What is left out, and the whole.
+fn partial(tokens: &[Token<'_>]) -> (Vec<Range<usize>>, Vec<Range<usize>>) {
+    let (mut left_out, mut whole) = (Vec::new(), Vec::new());
+    let mut open: Vec<Branches> = Vec::new();
+    for (at, token) in tokens.iter().enumerate().filter(|(_, token)| token.text[0] == b'#') {
+        let directive = token.text[1..].trim_ascii_start();
+        if directive.starts_with(b"if") {
+            open.push(vec![at]);
+        } else if directive.starts_with(b"el") {
+            open.iter_mut().last().into_iter().for_each(|branches| branches.push(at));
+        } else if directive.starts_with(b"endif")
+            && let Some(branches) = open.pop().filter(|branches| branches.len() > 1)
+        {
+            let last = branches[branches.len() - 1];
+            let depth = |tokens: &[Token<'_>]| {
+                let braces = |brace| tokens.iter().filter(|token| token.text == brace).count();
+                braces(b"{").cmp(&braces(b"}"))
+            };
+            let ends = [&branches[1..], &[at]].concat();
+            let unbalanced =
+                branches.iter().zip(ends).any(|(from, to)| depth(&tokens[*from..to]).is_ne());
+            let heads = tokens.get(at + 1).is_some_and(|next| next.text == b"{")
+                && !matches!(tokens[at - 1].text, b";" | b"}" | b"{");
+            if unbalanced || heads {
+                let start = tokens[branches[0]].range.start;
+                left_out.extend([start..tokens[last].range.end, token.range.clone()]);
+                whole.push(start..token.range.end);
+            }
+        }
+    }
+    (left_out, whole)
+}
+
+/// The attributes and annotations that the grammars do not know in every place, and what `partial` finds.
+fn blanks(text: &[u8]) -> (Vec<Range<usize>>, Vec<Range<usize>>) {
+    let mut tokens = tokens(text);
+    let (mut found, partial) = partial(&tokens);
+    tokens.retain(|token| token.text[0] != b'#');
     let is_word = |token: &Token<'_>| token.text[0].is_ascii_alphabetic() || token.text[0] == b'_';
     let is_macro = |token: &Token<'_>| {
         token.text.len() > 2
@@ -321,7 +373,6 @@ fn blanks(text: &[u8]) -> Vec<Range<usize>> {
             && is_word(token)
     };
     let kind = |at: usize| tokens.get(at).map_or(&b""[..], |token| token.text);
-    let mut found: Vec<Range<usize>> = Vec::new();
     for (at, token) in tokens.iter().enumerate() {
         let close = closing(&tokens, at + 1);
         let end = close.map(|close| tokens[close].range.end);
@@ -349,6 +400,12 @@ fn blanks(text: &[u8]) -> Vec<Range<usize>> {
                     found.push(tokens[at + 1].range.start..tokens[name - 1].range.end);
                 }
             }
+            // `class Name FINAL {`
+            b"class" | b"struct" if tokens.get(at + 2).is_some_and(is_macro) => {
+                if matches!(kind(at + 3), b"{" | b":") && tokens.get(at + 1).is_some_and(is_word) {
+                    found.push(tokens[at + 2].range.clone());
+                }
+            }
             // `Mutex mutex GUARDED_BY(other);`
             _ if is_macro(token)
                 && close.is_some_and(|close| matches!(kind(close + 1), b";" | b"=" | b"{")) =>
@@ -367,5 +424,5 @@ fn blanks(text: &[u8]) -> Vec<Range<usize>> {
         }
     }
     found.sort_by_key(|range| range.start);
-    found
+    (found, partial)
 }

@@ -108,6 +108,23 @@ fn a_class_keeps_its_access_its_functions_and_its_initializers() {
 }
 
 #[test]
+fn a_class_whose_head_is_written_twice_is_found_by_either() {
+    let text = "#ifdef A\n// aligned\ntemplate <typename T, int N = 1> class queue_t\n#else\ntemplate <typename T> class queue_t FINAL\n#endif\n{\n  T a;\n  T b;\n};\n";
+    for place in ["int N", "T> class"] {
+        let after = changed("a.hpp", text, place, &members("b"));
+        assert_eq!(after, text.replace("T b", "alignas(64) T b"));
+    }
+    let text = "#ifdef A\nstruct s { int a;\n#else\nstruct s { int b;\n#endif\n  int c;\n};\n";
+    assert_eq!(
+        changed("a.hpp", text, "int b", &members("c")),
+        text.replace("int c", "alignas(64) int c")
+    );
+    let text =
+        "struct s {\n#ifdef A\n  struct {\n#else\n  int b; struct {\n#endif\n  int c; } in;\n};\n";
+    assert_eq!(refused("a.hpp", text, "struct s", &members("b")), "a.hpp:5: `b` is under `#if`");
+}
+
+#[test]
 fn carriage_returns_stay() {
     let text = THING.replace('\n', "\r\n");
     let after = changed("a.c", &text, "struct thing", &members("call"));
