@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use tenure_model::SourceEdit;
 use tree_sitter::Node;
 
+use super::declarations::{declarators, shared};
 use super::members::{DataMember, Struct, tail};
 use super::parse::{Parsed, children, descendants};
 use crate::Refusal;
@@ -72,8 +73,7 @@ pub(super) fn align_declaration(
     starts: &BTreeSet<usize>,
     line_bytes: u64,
 ) -> Result<Vec<SourceEdit>, Refusal> {
-    let declarators: Vec<_> =
-        declaration.children_by_field_name("declarator", &mut declaration.walk()).collect();
+    let declarators = declarators(declaration);
     let start = parsed.start(declaration);
     if parsed.declared_alignment(start..declaration.end_byte()) >= line_bytes {
         return Ok(Vec::new());
@@ -83,7 +83,7 @@ pub(super) fn align_declaration(
     if starts.contains(&0) {
         edits.push(parsed.edit(start..start, format!("{alignment} ")));
     }
-    let shared = parsed.source.text[start..declarators[0].start_byte()].trim_end();
+    let shared = shared(parsed, declaration);
     let commas: Vec<_> =
         children(declaration).into_iter().filter(|child| child.kind() == ",").collect();
     for (index, comma) in (1..declarators.len()).zip(commas) {

@@ -6,6 +6,7 @@ use tenure_model::SourceEdit;
 use tree_sitter::Node;
 
 use super::apart::align_declaration;
+use super::declarations::declarators;
 use super::parse::{Parsed, children, declared, descendants, is_broken, is_data, lines};
 use crate::Refusal;
 
@@ -104,11 +105,6 @@ impl<'t> Variable<'t> {
         };
         Err(parsed.refuse(variable.declaration, format!("`{name}` {why}")))
     }
-}
-
-/// The declarators of a declaration.
-fn declarators(declaration: Node<'_>) -> Vec<Node<'_>> {
-    declaration.children_by_field_name("declarator", &mut declaration.walk()).collect()
 }
 
 /// Whether a declaration has a word such as `static`.

@@ -2,4 +2,5 @@
 
 mod apart;
 mod compiled;
+mod store;
 mod support;

@@ -1,0 +1,155 @@
+//! Declarations of a name in every file, and their types.
+
+use tree_sitter::Node;
+
+use super::parse::{Parsed, declared, is_data};
+
+/// A declaration of a variable, a parameter or a member.
+pub(super) struct Declaration<'t> {
+    pub(super) node: Node<'t>,
+    pub(super) declarator: Node<'t>,
+    /// What stands before the first declarator.
+    pub(super) text: &'t str,
+}
+
+/// The declarators of a declaration.
+pub(super) fn declarators(declaration: Node<'_>) -> Vec<Node<'_>> {
+    declaration.children_by_field_name("declarator", &mut declaration.walk()).collect()
+}
+
+/// What all declarators of a declaration share: `static const char`.
+pub(super) fn shared<'t>(parsed: &'t Parsed<'_>, declaration: Node<'_>) -> &'t str {
+    let first = declarators(declaration).first().map_or(declaration.end_byte(), Node::start_byte);
+    parsed.source.text[parsed.start(declaration)..first].trim_end()
+}
+
+/// The declarations of a name as data: as a member of a struct, or else as a variable or parameter, which members of classes are
+/// too.
+pub(super) fn named<'t>(
+    all: &'t [Parsed<'_>],
+    name: &str,
+    is_member: bool,
+) -> Vec<Declaration<'t>> {
+    let kinds = ["field_declaration", "declaration", "parameter_declaration"];
+    let kinds = if is_member { &kinds[..1] } else { &kinds };
+    let mut found = Vec::new();
+    for parsed in all {
+        for node in parsed.all(kinds) {
+            let of_name = |declarator: &Node<'_>| {
+                parsed.text(declared(*declarator)) == name && is_data(*declarator)
+            };
+            if let Some(declarator) = declarators(node).into_iter().find(of_name) {
+                found.push(Declaration { node, declarator, text: shared(parsed, node) });
+            }
+        }
+    }
+    found
+}
+
+/// What a type's name is defined as: by `typedef`, `using` or `enum`.
+fn definition<'t>(all: &'t [Parsed<'_>], name: &str) -> Option<(&'t Parsed<'t>, Node<'t>)> {
+    all.iter().find_map(|parsed| {
+        let nodes = parsed.all(&["type_definition", "alias_declaration", "enum_specifier"]);
+        let named = |node: &Node<'_>| {
+            let own = node.child_by_field_name("name").into_iter().chain(declarators(*node));
+            own.into_iter().any(|own| parsed.text(own) == name)
+        };
+        nodes.into_iter().find(named).map(|node| (parsed, node))
+    })
+}
+
+/// Whether a type is atomic, by its text or by that of what it names.
+pub(super) fn is_atomic(all: &[Parsed<'_>], text: &str) -> bool {
+    let atomic = |text: &str| text.replace("sig_atomic_t", "").to_lowercase().contains("atomic");
+    atomic(text)
+        || names(text).any(|name| {
+            definition(all, name).is_some_and(|(parsed, node)| atomic(parsed.text(node)))
+        })
+}
+
+/// Words of a type's text.
+fn names(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
+}
+
+/// Whether a declaration is of a pointer, an enumeration or an integer.
+pub(super) fn is_scalar(all: &[Parsed<'_>], declaration: &Declaration<'_>) -> bool {
+    is_pointer(declaration.declarator) || is_integer(all, declaration.node, declaration.text)
+}
+
+fn is_pointer(declarator: Node<'_>) -> bool {
+    match declarator.kind() {
+        "pointer_declarator" => true,
+        "init_declarator" | "array_declarator" => {
+            declarator.child_by_field_name("declarator").is_some_and(is_pointer)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a declaration's type is an integer or an enumeration; `text` is all of the type.
+pub(super) fn is_integer(all: &[Parsed<'_>], declaration: Node<'_>, text: &str) -> bool {
+    let Some(type_) = declaration.child_by_field_name("type") else { return false };
+    if names(text).any(|word| matches!(word, "float" | "double" | "void")) {
+        return false;
+    }
+    let is_known = |name: &str| {
+        is_qualifier(name)
+            || is_integer_name(name)
+            || definition(all, name).is_some_and(|(parsed, node)| {
+                node.kind() == "enum_specifier"
+                    || !declarators(node).into_iter().any(is_pointer)
+                        && is_integer(
+                            all,
+                            node,
+                            parsed.text(node.child_by_field_name("type").unwrap_or(node)),
+                        )
+            })
+    };
+    match type_.kind() {
+        "primitive_type" | "sized_type_specifier" | "enum_specifier" => true,
+        "type_identifier" | "qualified_identifier" | "template_type" => names(text).all(is_known),
+        "type_descriptor" => is_integer(all, type_, text),
+        _ => false,
+    }
+}
+
+fn is_qualifier(word: &str) -> bool {
+    matches!(
+        word,
+        "static" | "volatile" | "extern" | "mutable" | "inline" | "_Atomic" | "std" | "typedef"
+    )
+}
+
+/// Whether a name of the standard libraries is an integer's.
+fn is_integer_name(name: &str) -> bool {
+    let name = name.strip_prefix("atomic_").unwrap_or(name);
+    let bits =
+        name.trim_start_matches('u').strip_prefix("int").and_then(|name| name.strip_suffix("_t"));
+    bits.is_some_and(|bits| {
+        bits.trim_start_matches("_fast").trim_start_matches("_least").parse::<u8>().is_ok()
+            || matches!(bits, "ptr" | "max")
+    }) || matches!(
+        name,
+        "atomic"
+            | "size_t"
+            | "ssize_t"
+            | "ptrdiff_t"
+            | "sig_atomic_t"
+            | "time_t"
+            | "off_t"
+            | "pid_t"
+            | "bool"
+            | "char"
+            | "int"
+            | "uint"
+            | "short"
+            | "ushort"
+            | "long"
+            | "ulong"
+            | "llong"
+            | "ullong"
+            | "unsigned"
+            | "signed"
+    )
+}
