@@ -5,7 +5,7 @@ use tree_sitter::Node;
 use super::parse::{Parsed, declared, is_data};
 
 /// A declaration of a variable, a parameter or a member.
-pub(super) struct Declaration<'t> {
+pub(super) struct DataDeclaration<'t> {
     pub(super) node: Node<'t>,
     pub(super) declarator: Node<'t>,
     /// What stands before the first declarator.
@@ -29,7 +29,7 @@ pub(super) fn named<'t>(
     all: &'t [Parsed<'_>],
     name: &str,
     is_member: bool,
-) -> Vec<Declaration<'t>> {
+) -> Vec<DataDeclaration<'t>> {
     let kinds = ["field_declaration", "declaration", "parameter_declaration"];
     let kinds = if is_member { &kinds[..1] } else { &kinds };
     let mut found = Vec::new();
@@ -39,7 +39,7 @@ pub(super) fn named<'t>(
                 parsed.text(declared(*declarator)) == name && is_data(*declarator)
             };
             if let Some(declarator) = declarators(node).into_iter().find(of_name) {
-                found.push(Declaration { node, declarator, text: shared(parsed, node) });
+                found.push(DataDeclaration { node, declarator, text: shared(parsed, node) });
             }
         }
     }
@@ -73,7 +73,7 @@ fn names(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Whether a declaration is of a pointer, an enumeration or an integer.
-pub(super) fn is_scalar(all: &[Parsed<'_>], declaration: &Declaration<'_>) -> bool {
+pub(super) fn is_scalar(all: &[Parsed<'_>], declaration: &DataDeclaration<'_>) -> bool {
     is_pointer(declaration.declarator) || is_integer(all, declaration.node, declaration.text)
 }
 

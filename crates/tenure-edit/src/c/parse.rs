@@ -401,10 +401,12 @@ fn blanks(text: &[u8]) -> (Vec<Range<usize>>, Vec<Range<usize>>) {
                 }
             }
             // `class Name FINAL {`
-            b"class" | b"struct" if tokens.get(at + 2).is_some_and(is_macro) => {
-                if matches!(kind(at + 3), b"{" | b":") && tokens.get(at + 1).is_some_and(is_word) {
-                    found.push(tokens[at + 2].range.clone());
-                }
+            b"class" | b"struct"
+                if tokens.get(at + 2).is_some_and(is_macro)
+                    && matches!(kind(at + 3), b"{" | b":")
+                    && tokens.get(at + 1).is_some_and(is_word) =>
+            {
+                found.push(tokens[at + 2].range.clone());
             }
             // `Mutex mutex GUARDED_BY(other);`
             _ if is_macro(token)

@@ -12,7 +12,7 @@ use super::parse::{Parsed, descendants, lines};
 use crate::Refusal;
 
 /// A store, and how the same place is loaded.
-struct Store<'t> {
+struct SourceStore<'t> {
     /// The place that is stored to.
     to: Node<'t>,
     value: Node<'t>,
@@ -60,11 +60,11 @@ pub(super) fn tested(
 }
 
 /// The store that an expression makes.
-fn store<'t>(parsed: &Parsed<'_>, node: Node<'t>) -> Result<Option<Store<'t>>, Refusal> {
+fn store<'t>(parsed: &Parsed<'_>, node: Node<'t>) -> Result<Option<SourceStore<'t>>, Refusal> {
     if node.kind() == "assignment_expression" {
         let operator = node.child_by_field_name("operator").map(|operator| operator.kind());
         let sides = node.child_by_field_name("left").zip(node.child_by_field_name("right"));
-        return Ok(sides.filter(|_| operator == Some("=")).map(|(to, value)| Store {
+        return Ok(sides.filter(|_| operator == Some("=")).map(|(to, value)| SourceStore {
             to,
             value,
             load: parsed.text(to).into(),
@@ -94,7 +94,7 @@ fn store<'t>(parsed: &Parsed<'_>, node: Node<'t>) -> Result<Option<Store<'t>>, R
         };
         let Some(to) = function.child_by_field_name("argument") else { return Ok(None) };
         let load = format!("{}load({})", name.trim_end_matches("store"), parsed.text(*order));
-        return Ok(Some(Store { to, value: *value, load, is_plain: false }));
+        return Ok(Some(SourceStore { to, value: *value, load, is_plain: false }));
     }
     let name = name.strip_prefix("std::").unwrap_or(name);
     let load = match name {
@@ -114,14 +114,14 @@ fn store<'t>(parsed: &Parsed<'_>, node: Node<'t>) -> Result<Option<Store<'t>>, R
         parsed.text(place),
         parsed.text(order)
     );
-    Ok(Some(Store { to: to.unwrap_or(place), value, load, is_plain: false }))
+    Ok(Some(SourceStore { to: to.unwrap_or(place), value, load, is_plain: false }))
 }
 
 /// Refuses a store whose place or value may change between the load and the store, or whose type may order it.
 fn check(
     all: &[Parsed<'_>],
     parsed: &Parsed<'_>,
-    store: &Store<'_>,
+    store: &SourceStore<'_>,
     name: &str,
 ) -> Result<(), Refusal> {
     let refuse = |why: String| Err(parsed.refuse(store.to, why));
