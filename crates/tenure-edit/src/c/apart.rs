@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use tenure_model::SourceEdit;
 use tree_sitter::Node;
 
-use super::declarations::{declarators, shared};
+use super::declarations::{respecify, shared};
+use super::initializers::own_names;
 use super::members::{DataMember, Struct, tail};
-use super::parse::{Parsed, children, descendants};
+use super::parse::{Parsed, descendants};
 use crate::Refusal;
 
 /// Gives each run of some members lines of its own: the run starts a line, and so does the member after it.
@@ -73,34 +74,13 @@ pub(super) fn align_declaration(
     starts: &BTreeSet<usize>,
     line_bytes: u64,
 ) -> Result<Vec<SourceEdit>, Refusal> {
-    let declarators = declarators(declaration);
     let start = parsed.start(declaration);
     if parsed.declared_alignment(start..declaration.end_byte()) >= line_bytes {
         return Ok(Vec::new());
     }
-    let alignment = parsed.alignment(line_bytes);
-    let mut edits = Vec::new();
-    if starts.contains(&0) {
-        edits.push(parsed.edit(start..start, format!("{alignment} ")));
-    }
-    let shared = shared(parsed, declaration);
-    let commas: Vec<_> =
-        children(declaration).into_iter().filter(|child| child.kind() == ",").collect();
-    for (index, comma) in (1..declarators.len()).zip(commas) {
-        if !starts.contains(&index) && !starts.contains(&(index - 1)) {
-            continue;
-        }
-        if shared.contains('{') {
-            let why = "its type is declared with several members at once".into();
-            return Err(parsed.refuse(declaration, why));
-        }
-        edits.push(parsed.edit(comma.byte_range(), ";".into()));
-        let next = declarators[index].start_byte();
-        let alignment =
-            if starts.contains(&index) { format!("{alignment} ") } else { String::new() };
-        edits.push(parsed.edit(next..next, format!("{alignment}{shared} ")));
-    }
-    Ok(edits)
+    let aligned = format!("{} {}", parsed.alignment(line_bytes), shared(parsed, declaration));
+    let specifiers = starts.iter().map(|index| (*index, aligned.clone())).collect();
+    respecify(parsed, declaration, &specifiers)
 }
 
 /// Gives the struct at a line whole lines.
@@ -133,7 +113,7 @@ fn end_marker(
     found: &Struct<'_>,
     line_bytes: u64,
 ) -> Option<SourceEdit> {
-    let names = found.names(parsed);
+    let names = own_names(parsed, found.node);
     let is_base = all.iter().any(|parsed| {
         parsed.all(&["base_class_clause"]).into_iter().any(|clause| {
             let names_of_bases = descendants(clause).into_iter();

@@ -1,11 +1,17 @@
 //! Declarations of a name in every file, and their types.
 
+use std::collections::BTreeMap;
+
+use tenure_model::SourceEdit;
 use tree_sitter::Node;
 
-use super::parse::{Parsed, declared, is_data};
+use super::parse::{Parsed, children, declared, is_data};
+use crate::Refusal;
 
 /// A declaration of a variable, a parameter or a member.
 pub(super) struct DataDeclaration<'t> {
+    /// The index of its file.
+    pub(super) file: usize,
     pub(super) node: Node<'t>,
     pub(super) declarator: Node<'t>,
     /// What stands before the first declarator.
@@ -23,6 +29,40 @@ pub(super) fn shared<'t>(parsed: &'t Parsed<'_>, declaration: Node<'_>) -> &'t s
     parsed.source.text[parsed.start(declaration)..first].trim_end()
 }
 
+/// Gives some declarators of a declaration other specifiers, each by its index, and splits it where they share it with others.
+pub(super) fn respecify(
+    parsed: &Parsed<'_>,
+    declaration: Node<'_>,
+    specifiers: &BTreeMap<usize, String>,
+) -> Result<Vec<SourceEdit>, Refusal> {
+    let declarators = declarators(declaration);
+    let shared = shared(parsed, declaration);
+    let start = parsed.start(declaration);
+    let mut edits = Vec::new();
+    match specifiers.get(&0) {
+        Some(own) if own.ends_with(shared) => {
+            edits.push(parsed.edit(start..start, own[..own.len() - shared.len()].into()));
+        }
+        Some(own) => edits.push(parsed.edit(start..start + shared.len(), own.clone())),
+        None => {}
+    }
+    let commas = children(declaration).into_iter().filter(|child| child.kind() == ",");
+    for (index, comma) in (1..declarators.len()).zip(commas) {
+        let own = specifiers.get(&index);
+        if own.is_none() && !specifiers.contains_key(&(index - 1)) {
+            continue;
+        }
+        if shared.contains('{') {
+            let why = "its type is declared with several members at once".into();
+            return Err(parsed.refuse(declaration, why));
+        }
+        edits.push(parsed.edit(comma.byte_range(), ";".into()));
+        let next = declarators[index].start_byte();
+        edits.push(parsed.edit(next..next, format!("{} ", own.map_or(shared, String::as_str))));
+    }
+    Ok(edits)
+}
+
 /// The declarations of a name as data: as a member of a struct, or else as a variable or parameter, which members of classes are
 /// too.
 pub(super) fn named<'t>(
@@ -33,13 +73,13 @@ pub(super) fn named<'t>(
     let kinds = ["field_declaration", "declaration", "parameter_declaration"];
     let kinds = if is_member { &kinds[..1] } else { &kinds };
     let mut found = Vec::new();
-    for parsed in all {
+    for (file, parsed) in all.iter().enumerate() {
         for node in parsed.all(kinds) {
             let of_name = |declarator: &Node<'_>| {
                 parsed.text(declared(*declarator)) == name && is_data(*declarator)
             };
             if let Some(declarator) = declarators(node).into_iter().find(of_name) {
-                found.push(DataDeclaration { node, declarator, text: shared(parsed, node) });
+                found.push(DataDeclaration { file, node, declarator, text: shared(parsed, node) });
             }
         }
     }

@@ -105,18 +105,6 @@ impl<'t> Struct<'t> {
             ..lines(self.body).start + 1
     }
 
-    /// The name, or the first one that `typedef` gives.
-    pub(super) fn names(&self, parsed: &'t Parsed<'_>) -> Vec<&'t str> {
-        let own = self.node.child_by_field_name("name").map(|name| parsed.text(name));
-        let outer = self.node.parent().filter(|outer| outer.kind() == "type_definition");
-        let given = outer.into_iter().flat_map(|outer| {
-            let declarators: Vec<_> =
-                outer.children_by_field_name("declarator", &mut outer.walk()).collect();
-            declarators.into_iter().filter(|node| node.kind() == "type_identifier")
-        });
-        own.into_iter().chain(given.map(|name| parsed.text(name))).collect()
-    }
-
     /// Refuses a struct whose layout attributes cannot change.
     pub(super) fn check_layout(&self, parsed: &Parsed<'_>) -> Result<(), Refusal> {
         let range = parsed.start(self.outer())..tail(parsed, self.body).end;

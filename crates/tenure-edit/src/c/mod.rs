@@ -8,13 +8,16 @@
 //! | [`SourceChange::MembersApart`] | each run of the members, and the member after it, starts a line |
 //! | [`SourceChange::TypeApart`] | the struct is aligned to lines, so its size is whole lines |
 //! | [`SourceChange::VariablesApart`] | each variable, and the one that is defined next, starts a line |
+//! | [`SourceChange::CountPerThread`] | a count becomes a line for each thread, and a sum |
 //! | [`SourceChange::TestBeforeStore`] | the store is guarded by a load: `if (x->flag != 1) x->flag = 1;` |
 //!
 //! Alignment is `alignas(64)` in C++. In C, and in headers that both languages include, it is `__attribute__((aligned(64)))`, which gcc
 //! and clang take in every standard: `_Alignas` needs C11 and warns before it, and aligns no type.
 
 mod apart;
+mod count;
 mod declarations;
+mod initializers;
 mod members;
 mod parse;
 mod store;
@@ -64,6 +67,9 @@ pub fn edits(
         SourceChange::TypeApart => apart::type_(&parsed[at], place.line, line)?,
         SourceChange::VariablesApart { names } => {
             variables::apart(&parsed, at, place.line, names, line)?
+        }
+        SourceChange::CountPerThread { name } => {
+            count::per_thread(&parsed, at, place.line, name, line)?
         }
         SourceChange::TestBeforeStore { name } => store::tested(&parsed, at, place.line, name)?,
         _ => return Err(refusal("C and C++ have no such edit")),

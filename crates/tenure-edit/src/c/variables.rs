@@ -121,7 +121,11 @@ fn is_thread_local(parsed: &Parsed<'_>, declaration: Node<'_>) -> bool {
 }
 
 /// Whether a declaration defines a variable that is in memory for the program's whole life.
-fn is_definition(parsed: &Parsed<'_>, declaration: Node<'_>, declarator: Node<'_>) -> bool {
+pub(super) fn is_definition(
+    parsed: &Parsed<'_>,
+    declaration: Node<'_>,
+    declarator: Node<'_>,
+) -> bool {
     let storage = |word| has_storage(parsed, declaration, word);
     if declaration.kind() == "field_declaration" {
         return storage("static") && storage("inline");
@@ -138,7 +142,7 @@ fn is_definition(parsed: &Parsed<'_>, declaration: Node<'_>, declarator: Node<'_
 }
 
 /// Whether a declaration is in no function.
-fn is_file_scope(declaration: Node<'_>) -> bool {
+pub(super) fn is_file_scope(declaration: Node<'_>) -> bool {
     let mut above = declaration.parent();
     while let Some(node) = above {
         let kind = node.kind();

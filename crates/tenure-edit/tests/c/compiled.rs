@@ -19,7 +19,7 @@ fn is_installed(program: &str) -> bool {
 }
 
 /// Compiles a program with each compiler in each standard, and runs it: its exit code is zero.
-fn compile_and_run(text: &str, standards: &[&str]) {
+pub(crate) fn compile_and_run(text: &str, standards: &[&str]) {
     let directory = tempfile::tempdir().unwrap();
     let is_c = standards[0].starts_with('c') && !standards[0].starts_with("c++");
     let (file, compilers) =
@@ -44,8 +44,10 @@ fn compile_and_run(text: &str, standards: &[&str]) {
     }
 }
 
-const C: &[&str] = &["c99", "gnu99", "c11", "c17", "c2x"];
-const CPP: &[&str] = &["c++11", "c++14", "c++17", "c++20"];
+/// Standards of C.
+pub(crate) const C: &[&str] = &["c99", "gnu99", "c11", "c17", "c2x"];
+/// Standards of C++.
+pub(crate) const CPP: &[&str] = &["c++11", "c++14", "c++17", "c++20"];
 
 /// `line(type, member)`: the line of a member, from 0.
 const LINE: &str = "#include <stddef.h>\n#define line(t, m) (offsetof(t, m) / 64)\n#define starts(t, m) (offsetof(t, m) % 64 == 0)\n";

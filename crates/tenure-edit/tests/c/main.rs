@@ -2,5 +2,6 @@
 
 mod apart;
 mod compiled;
+mod count;
 mod store;
 mod support;

@@ -1,0 +1,154 @@
+//! Brace lists that initialize a struct by position.
+
+use std::collections::BTreeSet;
+
+use tree_sitter::Node;
+
+use super::declarations::declarators;
+use super::parse::{Parsed, children};
+
+/// A list that gives members their values in their order.
+pub(super) struct Positional<'t> {
+    pub(super) parsed: &'t Parsed<'t>,
+    pub(super) list: Node<'t>,
+}
+
+/// The lists that initialize a struct of one of some names by position, or a struct or array that has one. `{}` and `{0}` do not.
+pub(super) fn positional<'t>(all: &'t [Parsed<'_>], names: &[&'t str]) -> Vec<Positional<'t>> {
+    let around = around(all, names);
+    let mut found = Vec::new();
+    for parsed in all {
+        let nodes = parsed.all(&[
+            "declaration",
+            "field_declaration",
+            "compound_literal_expression",
+            "new_expression",
+        ]);
+        for node in nodes {
+            let Some(name) = type_name(parsed, node) else { continue };
+            if !around.contains(name) {
+                continue;
+            }
+            for (list, is_array) in lists(node) {
+                let lists = if is_array { parts(list) } else { vec![list] };
+                let is_own = names.contains(&name);
+                let lists = lists.into_iter().filter(|list| is_positional(parsed, *list, !is_own));
+                found.extend(lists.map(|list| Positional { parsed, list }));
+            }
+        }
+    }
+    found
+}
+
+/// The lists that a declaration or an expression has, and whether they are arrays'.
+fn lists<'t>(node: Node<'t>) -> Vec<(Node<'t>, bool)> {
+    let list = |node: Node<'t>, field: &str| {
+        let value =
+            node.child_by_field_name(field).or_else(|| node.child_by_field_name("default_value"));
+        value.filter(|value| value.kind() == "initializer_list")
+    };
+    let is_array = |declarator: Option<Node<'_>>| {
+        declarator.is_some_and(|declarator| {
+            matches!(
+                declarator.kind(),
+                "array_declarator" | "abstract_array_declarator" | "new_declarator"
+            )
+        })
+    };
+    match node.kind() {
+        "declaration" => {
+            let initialized = declarators(node).into_iter();
+            let lists = initialized.filter_map(|declarator| {
+                Some((
+                    list(declarator, "value")?,
+                    is_array(declarator.child_by_field_name("declarator")),
+                ))
+            });
+            lists.collect()
+        }
+        "new_expression" => list(node, "arguments")
+            .map(|list| (list, is_array(node.child_by_field_name("declarator"))))
+            .into_iter()
+            .collect(),
+        _ => {
+            let type_ = node.child_by_field_name("type");
+            let declarator = type_.and_then(|type_| type_.child_by_field_name("declarator"));
+            let declarator = declarator.or_else(|| node.child_by_field_name("declarator"));
+            list(node, "value").map(|list| (list, is_array(declarator))).into_iter().collect()
+        }
+    }
+}
+
+/// The elements of a list.
+pub(super) fn parts(list: Node<'_>) -> Vec<Node<'_>> {
+    children(list).into_iter().filter(|part| part.is_named() && part.kind() != "comment").collect()
+}
+
+/// Whether a list has elements without a name, but for one that is 0. The values of named ones count as well if `deep`.
+fn is_positional(parsed: &Parsed<'_>, list: Node<'_>, deep: bool) -> bool {
+    let parts = parts(list);
+    if let [only] = parts[..]
+        && (parsed.text(only) == "0"
+            || only.kind() == "initializer_list" && !is_positional(parsed, only, deep))
+    {
+        return false;
+    }
+    parts.iter().any(|part| {
+        let named = part.kind() == "initializer_pair";
+        let value = part.child_by_field_name("value");
+        !named
+            || deep
+                && value.is_some_and(|value| {
+                    value.kind() == "initializer_list" && is_positional(parsed, value, deep)
+                })
+    })
+}
+
+/// The names of the types that have a member of one of some types by value, and of those types.
+fn around<'t>(all: &'t [Parsed<'_>], names: &[&'t str]) -> BTreeSet<&'t str> {
+    let mut found: BTreeSet<&str> = names.iter().copied().collect();
+    loop {
+        let before = found.len();
+        for parsed in all {
+            for field in parsed.all(&["field_declaration", "type_definition"]) {
+                if !type_name(parsed, field).is_some_and(|name| found.contains(name)) {
+                    continue;
+                }
+                if field.kind() == "type_definition" {
+                    found.extend(declarators(field).iter().map(|name| parsed.text(*name)));
+                } else if declarators(field)
+                    .iter()
+                    .any(|declarator| declarator.kind() != "pointer_declarator")
+                {
+                    let outer = std::iter::successors(field.parent(), Node::parent);
+                    found.extend(outer.flat_map(|outer| own_names(parsed, outer)));
+                }
+            }
+        }
+        if found.len() == before {
+            return found;
+        }
+    }
+}
+
+/// The name of a struct, and those that `typedef` gives it.
+pub(super) fn own_names<'t>(parsed: &'t Parsed<'_>, struct_: Node<'t>) -> Vec<&'t str> {
+    let is_struct = struct_.child_by_field_name("body").is_some();
+    let own =
+        struct_.child_by_field_name("name").filter(|_| is_struct).map(|name| parsed.text(name));
+    let outer = struct_.parent().filter(|outer| outer.kind() == "type_definition");
+    let given =
+        outer.into_iter().flat_map(declarators).filter(|node| node.kind() == "type_identifier");
+    own.into_iter().chain(given.map(|name| parsed.text(name))).collect()
+}
+
+/// The last name of the type that a declaration or expression has.
+fn type_name<'t>(parsed: &'t Parsed<'_>, node: Node<'t>) -> Option<&'t str> {
+    let mut type_ = node.child_by_field_name("type")?;
+    while let Some(inner) =
+        type_.child_by_field_name("type").or_else(|| type_.child_by_field_name("name"))
+    {
+        type_ = inner;
+    }
+    Some(parsed.text(type_))
+}
