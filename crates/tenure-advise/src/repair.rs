@@ -1,7 +1,8 @@
 //! What a change says to do, and what to write: docs/changes.md has each of them with its price and its sources.
 
 use tenure_model::{
-    Access, Declaration, Finding, Language, Remedy, Repair, Role, Sharing, Storage, Target, Word,
+    Access, Declaration, Finding, Language, Origin, Remedy, Repair, Role, Sharing, Storage, Target,
+    Word,
 };
 
 use crate::{language, words, written};
@@ -220,16 +221,7 @@ fn is_named(finding: &Finding) -> bool {
 
 /// Whether a file is of a dependency, or of a standard library.
 fn is_of_library(file: &str) -> bool {
-    const PARTS: [&str; 7] = [
-        "/registry/src/",
-        "/rustc/",
-        "/rustlib/",
-        "/usr/include/",
-        "/usr/lib/",
-        "/pkg/mod/",
-        "/node_modules/",
-    ];
-    file.starts_with("library/") || PARTS.iter().any(|part| file.contains(part))
+    Origin::of_file(file) != Origin::Yours
 }
 
 /// What lies on a line of its own once a finding is fixed; `None` if it has no name that can be written down.
@@ -389,6 +381,7 @@ mod tests {
         let text = repair(&[of(Remedy::Shard, "lock")], &target, 0, false).text;
         assert!(text.ends_with("act where yours calls it, at src/main.rs:3."), "{text}");
         assert!(is_of_library("/root/.cargo/registry/src/x-1/dashmap-6/src/lock.rs:18"));
+        assert!(is_of_library("vendor/dashmap/src/lock.rs:18"));
         assert!(!is_of_library("src/registry.rs:3"));
     }
 

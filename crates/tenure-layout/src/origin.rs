@@ -27,7 +27,7 @@ pub(crate) fn is_standard(model: &Model, name: &str) -> bool {
 
 impl<'m> TypeOrigins<'m> {
     pub(crate) fn of(model: &'m Model) -> Self {
-        let crates = model.crates().iter().map(|(name, path)| (&**name, names::origin(path)));
+        let crates = model.crates().iter().map(|(name, path)| (&**name, Origin::of_file(path)));
         Self { crates: crates.collect() }
     }
 
@@ -37,7 +37,7 @@ impl<'m> TypeOrigins<'m> {
             _ if STANDARD.contains(&first) => Origin::Standard,
             _ if RUST.contains(&first) && !self.crates.is_empty() => Origin::Standard,
             (Some(origin), _) => *origin,
-            (None, Some(at)) => names::origin(&at.file),
+            (None, Some(at)) => Origin::of_file(&at.file),
             (None, None) if self.crates.is_empty() => Origin::Yours,
             (None, None) if first.is_empty() => Origin::Standard,
             (None, None) => Origin::Dependency,

@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use tenure_code::{MachineCode, Pointed, StoredConstant};
 use tenure_debuginfo::names;
 use tenure_debuginfo::program::{AllocatedBlock, AllocationAccess, Frame, Object, Program};
-use tenure_model::Code;
+use tenure_model::{Code, Origin};
 use wildmatch::WildMatchPattern;
 
 use super::source::SourceFiles;
@@ -336,20 +336,14 @@ fn is_of_go_runtime(frame: &Frame) -> bool {
     frame.file.as_ref().is_some_and(is_there) && frame.function.starts_with("runtime.")
 }
 
-/// Whether a frame is of the program, not of the language's libraries.
+/// Whether a frame is of the program or a dependency, and not of a system's header or of the language's libraries.
 fn is_own(frame: &Frame) -> bool {
     let Some(file) = &frame.file else { return false };
-    // rustc names its own files by what is left of the path they were compiled at.
-    let starts = ["/rustc/", "library/", "/usr/include/", "/usr/lib/"];
-    // Go's own files are where it is installed.
-    let of_go = ["/src/runtime/", "/src/sync/", "/src/internal/"];
     // Locks that stand in for std's.
     let of_locks = ["/parking_lot-", "/parking_lot_core-", "/lock_api-"];
-    let is_of_go = || file.ends_with(".go") && of_go.iter().any(|folder| file.contains(folder));
-    !starts.iter().any(|start| file.starts_with(start))
-        && !file.contains("/lib/rustlib/src/")
+    Origin::of_file(file) != Origin::Standard
+        && !file.starts_with("/usr/include/")
         && !of_locks.iter().any(|package| file.contains(package))
-        && !is_of_go()
 }
 
 #[cfg(test)]
@@ -366,12 +360,21 @@ mod tests {
         let atomic = ("atomic_compare_exchange", "/rustc/1a2b/library/core/src/sync/atomic.rs");
         let lock = ("Mutex::lock", "/rustc/1a2b/library/std/src/sync/mutex.rs");
         let wrapper = ("leveldb::port::Mutex::Lock", "port/port_stdcxx.h");
+        let table = ("RawTable::find", "/rust/deps/hashbrown-0.15.2/src/raw.rs");
+        let header = ("boost::lockfree::push", "/usr/include/boost/lockfree/queue.hpp");
+        let entry = ("DashMap::entry", "/root/.cargo/registry/src/index/dashmap-5.5.3/src/lib.rs");
+        let core =
+            ("RawMutex::lock", "/root/.cargo/registry/src/index/parking_lot-0.12.1/src/a.rs");
         let pool = ("server::Pool::take", "src/pool.rs");
         let (get, run) = (("Session::get", "src/session.rs"), ("run", "src/main.rs"));
         for (frames, expected) in [
             (&[atomic, lock, get, run][..], Some(("Session::get", true))),
             (&[atomic, lock], Some(("Mutex::lock", false))),
             (&[lock, wrapper, pool, run], Some(("run", true))),
+            (&[table, get], Some(("Session::get", true))),
+            (&[header, get], Some(("Session::get", true))),
+            (&[entry, get], Some(("DashMap::entry", true))),
+            (&[core, get], Some(("Session::get", true))),
             (&[lock, wrapper], Some(("leveldb::port::Mutex::Lock", false))),
             (&[], None),
         ] {

@@ -7,11 +7,10 @@ mod waits;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tenure_debuginfo::names::origin;
 use tenure_model::Access;
 use tenure_model::recording::{Line, Process, Recording};
 use tenure_model::{
-    Finding, Kind, Level, Observed, Report, Role, Run, Sharing, Source, Storage, Word,
+    Finding, Kind, Level, Observed, Origin, Report, Role, Run, Sharing, Source, Storage, Word,
 };
 
 use crate::answer::answer;
@@ -100,7 +99,7 @@ pub fn report(
             let cost = observed.and_then(|observed| observed.cost);
             let share = cost.unwrap_or(accesses as f64 / all_accesses.max(1) as f64);
             finding.score = 100.0 * share;
-            finding.origin = finding.place().map(origin).unwrap_or_default();
+            finding.origin = finding.place().map(Origin::of_file).unwrap_or_default();
             // What was seen to cost time says more than what could have happened.
             let is_sure = finding.confidence.level > Level::Low;
             let cost = cost.map(|cost| (cost * 1e9) as u64);
@@ -218,7 +217,7 @@ fn finding(
         victims,
         score: 0.0,
         signals: Vec::new(),
-        origin: tenure_model::Origin::Yours,
+        origin: Origin::Yours,
         instances: 1,
         observed: Some(observed),
         lock,

@@ -1,8 +1,6 @@
-//! What a name says: which files and functions are of languages' own libraries, and what is a lock.
+//! What a name says: which libraries and functions are of languages and systems, and what is a lock.
 //!
 //! The roles of types and members, by rules that users may add to, are `tenure-layout`'s knowledge.
-
-use tenure_model::Origin;
 
 use super::{function, last, words};
 
@@ -58,13 +56,6 @@ const FUNCTIONS: [&str; 21] = [
     "runtime.",
 ];
 
-/// Where cargo keeps the sources of dependencies, and systems those of headers.
-const ELSEWHERE: [&str; 5] =
-    ["/registry/src/", "/git/checkouts/", "/vendor/", "/rust/deps/", "/usr/include/"];
-
-/// Where compilers keep the sources of standard libraries.
-const OF_THE_COMPILER: [&str; 4] = ["/rustc/", "/rustlib/src/", "/usr/include/c++/", "/usr/lib/"];
-
 /// Functions in which programs wrap locks and allocators: what matters is who calls them.
 const WRAPPERS: [&str; 31] = [
     "CRYPTO_malloc",
@@ -114,18 +105,6 @@ const OTHERWISE: [&str; 4] = ["init", "destroy", "held", "assert"];
 #[must_use]
 pub fn system_library(file: &str) -> Option<SystemLibrary> {
     LIBRARIES.iter().find(|(start, _)| file.starts_with(start)).map(|(_, library)| *library)
-}
-
-/// Whose a source file is, by its path.
-#[must_use]
-pub fn origin(path: &str) -> Origin {
-    if OF_THE_COMPILER.iter().any(|part| path.contains(part)) {
-        Origin::Standard
-    } else if path.starts_with("vendor/") || ELSEWHERE.iter().any(|part| path.contains(part)) {
-        Origin::Dependency
-    } else {
-        Origin::Yours
-    }
 }
 
 /// Whether a function is of a language's library, a lock or the allocator, and not the program's own, by its symbol.
@@ -245,20 +224,6 @@ mod tests {
             ("server", None),
         ] {
             assert_eq!(system_library(file), library, "{file}");
-        }
-    }
-
-    #[test]
-    fn a_files_path_says_whose_it_is() {
-        for (path, whose) in [
-            ("src/server.rs", Origin::Yours),
-            ("vendor/bytes/src/lib.rs", Origin::Dependency),
-            ("/home/me/vendor/bytes/src/lib.rs", Origin::Dependency),
-            ("/root/.cargo/registry/src/index/dashmap-5.5.3/src/lock.rs", Origin::Dependency),
-            ("/rustc/5980/library/std/src/sync/mutex.rs", Origin::Standard),
-            ("/usr/include/c++/12/atomic", Origin::Standard),
-        ] {
-            assert_eq!(origin(path), whose, "{path}");
         }
     }
 

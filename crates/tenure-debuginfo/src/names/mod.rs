@@ -2,7 +2,7 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | `known` | what a name says of a function, a type or a file: a library's, a lock |
+//! | `known` | what a name says of a function, a member or a library's file: a library's, a lock |
 //! | `symbols` | functions and variables |
 //! | `types` | types: what they hold, whose they are |
 
@@ -11,8 +11,8 @@ mod symbols;
 mod types;
 
 pub use self::known::{
-    SystemLibrary, is_lock, is_lock_of_c, is_of_library, is_wrapper, mentions_lock, origin,
-    system_library, takes_lock, waits_for_thread,
+    SystemLibrary, is_lock, is_lock_of_c, is_of_library, is_wrapper, mentions_lock, system_library,
+    takes_lock, waits_for_thread,
 };
 pub use self::symbols::{demangled, function, variable};
 pub use self::types::{first, generic, held, module, shortened, type_name};

@@ -83,7 +83,7 @@ pub enum Origin {
     /// The program's own, as far as is known.
     #[default]
     Yours,
-    /// A dependency's: of another crate's registry, or a system header.
+    /// A dependency's: what a package manager fetched, what is in `vendor/` or `third_party/`, or a system header.
     Dependency,
     /// Part of a standard library.
     Standard,

@@ -7,6 +7,7 @@ mod finding;
 mod map;
 mod measured;
 mod names;
+mod origin;
 
 pub use finding::{
     Confidence, Curve, Evidence, Finding, Forecast, Kind, Level, LockHeld, Observed, Origin, Point,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::origin::package;
 use super::{Finding, Kind, Observed, Role, Sharing, Storage, Word};
 
 impl Finding {
@@ -184,32 +185,6 @@ fn without_folders(line: &str) -> String {
     if is_common { line[cuts.next().unwrap_or(0)..].to_owned() } else { name.to_owned() }
 }
 
-/// What a file is part of, if it was not written for the program: a crate with its version, a module of Go's, a standard library.
-fn package(line: &str) -> Option<&str> {
-    // What is behind these folders begins with the package's name.
-    let behind = |folder: &str| line.split_once(folder).map(|(_, rest)| rest);
-    let first = |rest: &'_ str| rest.split('/').next().map(str::len);
-    if let Some(rest) = behind("/registry/src/") {
-        // The index comes before.
-        let (_, rest) = rest.split_once('/')?;
-        return rest.get(..first(rest)?);
-    }
-    if line.starts_with("/rustc/") || line.contains("/rustlib/src/rust/") {
-        return behind("/library/").and_then(|rest| rest.get(..first(rest)?));
-    }
-    let vendored = || behind("/vendor/").or_else(|| line.strip_prefix("vendor/"));
-    let rest = behind("/git/checkouts/").or_else(vendored);
-    if let Some(rest) = rest {
-        return rest.get(..first(rest)?);
-    }
-    let module = behind("/go/pkg/mod/")?;
-    // `github.com/prometheus/client_golang@v1.19.0/prometheus/counter.go`
-    let version = module.find('@')?;
-    let start = module[..version].rfind('/').map_or(0, |at| at + 1);
-    let end = version + module[version..].find('/')?;
-    module.get(start..end)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -306,6 +281,10 @@ mod tests {
                 "/root/go/pkg/mod/github.com/prometheus/client_golang@v1.19.0/prometheus/counter.go:3",
                 "client_golang@v1.19.0 counter.go:3",
             ),
+            ("third_party/snappy/snappy.cc:9", "snappy snappy.cc:9"),
+            ("/home/me/oldvendor/bytes/entry.rs:9", "entry.rs:9"),
+            // No version: a crate of the program's with that name.
+            ("crates/registry/src/map/entry.rs:3", "entry.rs:3"),
             ("/root/.cargo/registry/src/", ""),
             ("", ""),
             ("/", ""),
