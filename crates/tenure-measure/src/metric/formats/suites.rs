@@ -65,7 +65,7 @@ fn add_score(name: &str, rest: &str, figures: &mut Figures) {
     let score = match *words {
         // Where the terminal knows no `±`, JMH's is a question mark.
         [.., score, "±" | "?" | "+-", _error, unit] => Some((score, unit)),
-        [score, unit] | [_, score, unit] if !words.contains(&"≈") => Some((score, unit)),
+        [score, unit] | [_, score, unit] => Some((score, unit)),
         _ => None,
     };
     if let Some((score, unit)) = score
