@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tenure_model::SourceEdit;
 use tree_sitter::Node;
 
-use super::declarations::{DataDeclaration, declarators, is_integer, named, respecify};
+use super::declarations::{DataDeclaration, declarators, insertion, is_integer, named, respecify};
 use super::initializers::{own_names, positional};
 use super::members::Struct;
 use super::parse::{Parsed, children, declared, is_broken};
@@ -193,29 +193,13 @@ fn number_type(parsed: &Parsed<'_>, declaration: &DataDeclaration<'_>) -> String
 
 /// The functions or the class of counts, before the outermost declaration that has one and its comments.
 fn helper(parsed: &Parsed<'_>, declaration: Node<'_>, is_cpp: bool, line_bytes: u64) -> SourceEdit {
-    let text = parsed.source.text;
-    let mut outer = declaration;
-    while let Some(above) = outer
-        .parent()
-        .filter(|above| above.kind() != "translation_unit" && !above.kind().starts_with("preproc_"))
-    {
-        outer = above;
-    }
-    while let Some(before) = outer.prev_sibling().filter(|before| {
-        before.kind() == "comment" && before.end_position().row + 1 == outer.start_position().row
-    }) {
-        outer = before;
-    }
-    let start = text[..parsed.start(outer)].rfind('\n').map_or(0, |at| at + 1);
     let helper = if is_cpp {
         include_str!("per_thread_count.hpp")
     } else {
         include_str!("per_thread_count.h")
     };
     let helper = helper.replace("64", &line_bytes.to_string());
-    let helper = if text.contains("\n\t") { helper.replace("    ", "\t") } else { helper };
-    let helper = if text.contains("\r\n") { helper.replace('\n', "\r\n") } else { helper };
-    parsed.edit(start..start, helper)
+    insertion(parsed, declaration, &helper)
 }
 
 /// Rewrites the uses of the count in a file.

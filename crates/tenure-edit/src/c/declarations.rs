@@ -63,6 +63,26 @@ pub(super) fn respecify(
     Ok(edits)
 }
 
+/// Inserts lines before the outermost declaration that has a node and its comments, indented and ended as the file's lines are.
+pub(super) fn insertion(parsed: &Parsed<'_>, node: Node<'_>, lines: &str) -> SourceEdit {
+    let text = parsed.source.text;
+    let is_top =
+        |node: &Node<'_>| node.kind() == "translation_unit" || node.kind().starts_with("preproc_");
+    let mut outer = node;
+    while let Some(above) = outer.parent().filter(|above| !is_top(above)) {
+        outer = above;
+    }
+    while let Some(before) = outer.prev_sibling().filter(|before| {
+        before.kind() == "comment" && before.end_position().row + 1 == outer.start_position().row
+    }) {
+        outer = before;
+    }
+    let start = text[..parsed.start(outer)].rfind('\n').map_or(0, |at| at + 1);
+    let lines = if text.contains("\n\t") { lines.replace("    ", "\t") } else { lines.into() };
+    let lines = if text.contains("\r\n") { lines.replace('\n', "\r\n") } else { lines };
+    parsed.edit(start..start, lines)
+}
+
 /// The declarations of a name as data: as a member of a struct, or else as a variable or parameter, which members of classes are
 /// too.
 pub(super) fn named<'t>(

@@ -105,7 +105,7 @@ fn is_positional(parsed: &Parsed<'_>, list: Node<'_>, deep: bool) -> bool {
 }
 
 /// The names of the types that have a member of one of some types by value, and of those types.
-fn around<'t>(all: &'t [Parsed<'_>], names: &[&'t str]) -> BTreeSet<&'t str> {
+pub(super) fn around<'t>(all: &'t [Parsed<'_>], names: &[&'t str]) -> BTreeSet<&'t str> {
     let mut found: BTreeSet<&str> = names.iter().copied().collect();
     loop {
         let before = found.len();
@@ -143,7 +143,7 @@ pub(super) fn own_names<'t>(parsed: &'t Parsed<'_>, struct_: Node<'t>) -> Vec<&'
 }
 
 /// The last name of the type that a declaration or expression has.
-fn type_name<'t>(parsed: &'t Parsed<'_>, node: Node<'t>) -> Option<&'t str> {
+pub(super) fn type_name<'t>(parsed: &'t Parsed<'_>, node: Node<'t>) -> Option<&'t str> {
     let mut type_ = node.child_by_field_name("type")?;
     while let Some(inner) =
         type_.child_by_field_name("type").or_else(|| type_.child_by_field_name("name"))

@@ -12,8 +12,10 @@
 //! | [`SourceChange::TestBeforeStore`] | the store is guarded by a load: `if (x->flag != 1) x->flag = 1;` |
 //!
 //! Alignment is `alignas(64)` in C++. In C, and in headers that both languages include, it is `__attribute__((aligned(64)))`, which gcc
-//! and clang take in every standard: `_Alignas` needs C11 and warns before it, and aligns no type.
+//! and clang take in every standard: `_Alignas` needs C11 and warns before it, and aligns no type. What `malloc` and `calloc` allocate
+//! of such a type is aligned as well, and [`alignment_notes`] has the places of other allocators.
 
+mod allocate;
 mod apart;
 mod count;
 mod declarations;
@@ -27,6 +29,7 @@ use std::path::Path;
 
 use tenure_model::{Language, SourceEdit};
 
+use self::members::Struct;
 use self::parse::Parsed;
 use crate::{EditOptions, Refusal, SourceChange, SourcePlace};
 
@@ -39,6 +42,15 @@ pub struct SourceText<'a> {
     pub text: &'a str,
     /// C or C++.
     pub language: Language,
+}
+
+/// A place that may not align what it allocates.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AlignmentNote {
+    /// Where it allocates.
+    pub place: SourcePlace,
+    /// Why: a clause such as "`new` aligns to 16 bytes only, before C++17".
+    pub why: String,
 }
 
 /// The edits that make a change, sorted by file and place.
@@ -77,7 +89,39 @@ pub fn edits(
     if edits.is_empty() {
         return Err(refusal("it is aligned so already"));
     }
+    if let Some(names) = aligned_type(&parsed[at], change, place.line) {
+        edits.extend(allocate::aligned(&parsed, &names, line).0);
+    }
     edits.sort();
     edits.dedup();
     Ok(edits)
+}
+
+/// Where the sources allocate a type that a change aligns, and no edit aligns the memory.
+#[must_use]
+pub fn alignment_notes(
+    sources: &[SourceText<'_>],
+    change: &SourceChange,
+    place: &SourcePlace,
+    options: &EditOptions,
+) -> Vec<AlignmentNote> {
+    let parsed: Vec<_> = sources.iter().map(Parsed::new).collect();
+    let at = parsed.iter().find(|parsed| parsed.source.file == place.file);
+    let names = at.and_then(|at| aligned_type(at, change, place.line));
+    names.map_or(Vec::new(), |names| allocate::aligned(&parsed, &names, options.line_bytes).1)
+}
+
+/// The names of the type that a change aligns.
+fn aligned_type<'t>(
+    parsed: &'t Parsed<'_>,
+    change: &SourceChange,
+    line: u64,
+) -> Option<Vec<&'t str>> {
+    let members = match change {
+        SourceChange::MembersApart { members } => &members[..],
+        SourceChange::TypeApart => &[],
+        _ => return None,
+    };
+    let found = Struct::at(parsed, line, members).ok()?;
+    Some(initializers::own_names(parsed, found.node))
 }

@@ -1,5 +1,6 @@
 //! Edits of C and C++ sources: what is written, what is refused, and that it compiles to the layout that was asked for.
 
+mod allocate;
 mod apart;
 mod compiled;
 mod count;
