@@ -6,6 +6,9 @@ use tenure_model::{
 };
 use tenure_report::numbers::{counted, share, times};
 
+/// What a headline says as long as predictions may follow.
+const NOT_YET: &str = "What changes would give is not predicted yet.";
+
 /// A change that gives the whole program less is not worth making.
 pub(crate) const WORTH: f64 = 1.05;
 
@@ -81,6 +84,17 @@ pub(crate) fn answer(report: &Report, gains: Option<&ProgramGains>) -> Answer {
     Answer { headline, changes, together, not_worth }
 }
 
+/// Says in the answer that no prediction follows: none was asked for, or else no line can be simulated.
+pub fn leave_unpredicted(report: &mut Report, was_asked: bool) {
+    let why = match was_asked {
+        true => "What changes would give cannot be predicted.",
+        false => "What changes would give was not asked for (--no-predict).",
+    };
+    if let Some(answer) = &mut report.answer {
+        answer.headline = answer.headline.replace(NOT_YET, why);
+    }
+}
+
 fn headline(
     report: &Report,
     is_predicted: bool,
@@ -106,7 +120,7 @@ fn headline(
             let faster = times(range);
             format!("{what} would let it do {faster} as much on {}.", counted(cpus, "CPU"))
         }
-        (_, None) => format!("{lines}. What changes would give is not predicted yet."),
+        (_, None) => format!("{lines}. {NOT_YET}"),
     }
 }
 
@@ -219,6 +233,14 @@ mod tests {
         let before = answer(&report, None);
         assert_eq!(before.changes.len(), ranks.len());
         assert!(before.headline.ends_with("is not predicted yet."), "{}", before.headline);
+        for (was_asked, end) in
+            [(true, "give cannot be predicted."), (false, "not asked for (--no-predict).")]
+        {
+            let mut left = Report { answer: Some(before.clone()), ..report.clone() };
+            leave_unpredicted(&mut left, was_asked);
+            let headline = left.answer.unwrap().headline;
+            assert!(headline.ends_with(end), "{headline}");
+        }
         let together = Some(Gain { cpus: 16, range: [2.0, 3.0] });
         let of = |changes, together| answer(&report, Some(&ProgramGains { changes, together }));
         let both = of(vec![gain(other, 1.5, None), gain(one, 1.2, None)], together);

@@ -31,6 +31,7 @@ mod time;
 #[cfg(test)]
 mod fixtures;
 
+pub use answer::leave_unpredicted;
 pub use budget::Budget;
 pub use error::InputError;
 pub use filter::FindingFilter;

@@ -5,7 +5,7 @@ use std::io::{Write, stderr};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use tenure_analyze::{Analysis, Budget, FindingFilter, Machine, Programs, diff};
+use tenure_analyze::{Analysis, Budget, FindingFilter, Machine, Programs, diff, leave_unpredicted};
 use tenure_model::{Report, Source};
 use tenure_render::Exporter;
 use tenure_render::terminal::{self, TerminalExporter};
@@ -122,7 +122,11 @@ impl ReportSinks<'_> {
         FindingFilter { within, type_name, yours: self.options.yours }.apply(&mut report);
         report.findings.truncate(top);
         report.scope.top = top as u64;
-        let predicts = !self.options.no_predict && forecasts.count() > 0;
+        let was_asked = !self.options.no_predict;
+        let predicts = was_asked && forecasts.count() > 0;
+        if !predicts {
+            leave_unpredicted(&mut report, was_asked);
+        }
         let folder = self.options.patterns.as_deref();
         let written = folder.map(|folder| write_patterns(folder, &report)).transpose()?.flatten();
         let exports = &self.options.exports;

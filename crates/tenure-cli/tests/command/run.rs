@@ -190,6 +190,7 @@ fn the_answer_says_what_to_change_and_what_that_gives() {
 
     let (said, _) = end(run_counters(folder.path(), &["--no-predict"]));
     assert!(said.contains("What to change") && !said.contains("Predicting took"), "{said}");
+    assert!(said.contains("What changes would give was not asked for"), "{said}");
     let report = json_in(folder.path());
     assert!(
         report["source"]["predicting"].is_null() && report["findings"][0]["forecast"].is_null()
