@@ -12,7 +12,7 @@ use crate::output::{self, ReportArgs};
 use crate::progress::ProgressDisplay;
 use crate::values::{seconds, seed, threads};
 
-/// Benchmark the library, beside std and other crates, on this machine
+/// Benchmark the library `tenure`, beside std and other crates, on this machine
 ///
 /// Prints a table for each scenario and a verdict on each of this project's claims, and writes an HTML report.
 #[derive(Debug, Args)]

@@ -15,7 +15,7 @@ use crate::output::{self, ReportArgs};
 use crate::progress::ProgressDisplay;
 use crate::values::{microseconds, seed};
 
-/// Simulate the library's code, or an access pattern, on up to 1,024 CPUs
+/// Simulate the code of the library `tenure`, or an access pattern, on up to 1,024 CPUs
 ///
 /// Runs the library's own code on simulated CPUs with simulated caches. Prints how the variants of each scenario scale and
 /// which struct members made cache lines move, and writes an HTML report. The same request gives the same figures on every machine.

@@ -99,26 +99,28 @@ pub(crate) fn perf() -> Result<(), Error> {
 pub fn check() -> Result<Vec<String>, Error> {
     let Err(reason) = perf() else { return check_perf() };
     check_tracer()
-        .map_err(|error| Error::new(format!("{reason}; and ptrace does not do: {error}")))?;
+        .map_err(|error| Error::new(format!("{reason}; ptrace does not work either: {error}")))?;
     Ok(vec![
-        format!("perf events: {reason}"),
-        "samples and breakpoints: ptrace works, and is used in their place".to_owned(),
+        format!("perf events do not work: {reason}"),
+        "ptrace works, and takes samples and sets breakpoints in their place".to_owned(),
     ])
 }
 
 fn check_perf() -> Result<Vec<String>, Error> {
     let own = std::process::id();
-    let mut lines = vec!["samples: perf events work".to_owned()];
+    let mut lines = vec!["perf events take samples".to_owned()];
     let leader = PerfEvent::leader(own).map_err(|error| refused(own, &error))?;
     let word = Box::new(0_u64);
     let address = std::ptr::from_ref(&*word) as u64;
     PerfEvent::breakpoint(own, address & !7, &leader, 1).map_err(|error| {
         Error::new(format!("breakpoints do not work here: {error}; `tenure run` needs none"))
     })?;
-    lines.push("breakpoints: perf events work".to_owned());
+    lines.push("perf events set breakpoints".to_owned());
     if guard::is_needed() {
         can_trace()?;
-        lines.push("virtual machine: threads with breakpoints are traced, which works".to_owned());
+        let guard =
+            "in this virtual machine threads with breakpoints are traced as well, which works";
+        lines.push(guard.to_owned());
     }
     Ok(lines)
 }
