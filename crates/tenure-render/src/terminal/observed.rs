@@ -32,13 +32,13 @@ pub(super) fn render(text: &mut TerminalText, report: &Report, run: &Run, is_ful
     }
     if !report.findings.is_empty() {
         text.blank();
-        let shares = match &run.watched {
-            None => "The shares are of all accesses to contended lines.",
-            Some(_) => "The shares are of the time that could be seen, at most.",
+        let (shares, slowed) = match &run.watched {
+            None => ("The shares are of all accesses to contended lines.", ", slowed by recording"),
+            Some(_) => ("The shares are of the time that could be seen, at most.", ""),
         };
         text.quiet(&format!(
             "{shares} Words that are written (!) and that suffer beside \
-             them (*), their offsets, and who uses them how often per second and thread:",
+             them (*), their offsets, and who uses them how often per second and thread{slowed}:",
         ));
     }
     for finding in &report.findings {
@@ -70,8 +70,8 @@ fn closing(text: &mut TerminalText, report: &Report, run: &Run) {
     let Some(forecast) = run.forecast.as_ref().filter(|_| prose::is_simulated(run)) else { return };
     text.blank();
     text.quiet(&format!(
-        "Iterations/s of the whole program on {}, by number of CPUs. Only these lines and the work between accesses to \
-         them are simulated.",
+        "Simulated iterations/s of the whole program on {}, by number of CPUs: of these lines and the work between \
+         accesses to them, without the recording.",
         forecast.machine
     ));
     table(text, forecast, "  ");
@@ -200,7 +200,7 @@ fn full(text: &mut TerminalText, report: &Report, finding: &Finding, observed: &
         text.blank();
         text.quiet_after(
             "  ",
-            &format!("Iterations/s on {}, by number of CPUs:", forecast.machine),
+            &format!("Simulated iterations/s on {}, by number of CPUs:", forecast.machine),
         );
         table(text, forecast, "  ");
     }
