@@ -184,11 +184,13 @@ fn number_around(line: &str, at: usize) -> Option<Range<usize>> {
 
 /// What the prefix right after a number scales it by, and the unit that follows: `k ops/s`, ` MB/s`, ` requests per second`.
 fn unit_after(text: &str) -> (f64, Option<FigureUnit>) {
-    static WORD: Form = Form::new("", r"^( ?)([^\s,;()\[\]]+(?: per [a-z]+)?)(.*)$");
-    let Some([space, word, rest]) = WORD.parts(text) else { return (1.0, None) };
+    static WORD: Form = Form::new("", r"^( ?)([^\s,;()\[\]]+(?: per [a-z]+)?)");
+    let Some([space, word]) = WORD.parts(text) else { return (1.0, None) };
     let unit = FigureUnit::of(word.trim_end_matches(['.', ':']));
     match scale(word) {
-        Some(factor) if unit.is_none() && space.is_empty() => (factor, unit_after(rest).1),
+        Some(factor) if unit.is_none() && space.is_empty() => {
+            (factor, unit_after(&text[word.len()..]).1)
+        }
         _ => (1.0, unit),
     }
 }
