@@ -1,8 +1,8 @@
 //! Lines of their own for members, variables and types.
 
-use super::padding::{Padded, declare, seen_by};
 use super::place::{DeclaredItem, declarations, member, refuse_foreign, reprs};
 use super::source::RustSource;
+use super::stand_in::{StandIn, seen_by};
 use crate::{EditOptions, Refusal, SourcePlace};
 use std::ops::Range;
 use syn::visit::{self, Visit};
@@ -21,14 +21,14 @@ pub(super) fn members(
     let fields = fields_of(source, found, names)?;
     refuse_packed(source, found)?;
     refuse_foreign(source, found)?;
-    let (padded, missing) = Padded::new(source, &found.scope, options);
+    let (padded, missing) = StandIn::padding(source, &found.scope, options);
     let mut edits = Vec::new();
     for (_, field) in &fields {
         edits.extend(wrap_type(source, &field.ty, &padded)?);
     }
-    if missing {
+    if let Some(own) = missing {
         let seen = seen_by(fields.iter().map(|(_, field)| &field.vis), source);
-        edits.push(declare(source, found, &padded, &seen, options));
+        edits.push(own.declare(source, found, &padded, &seen, options));
     }
     for value in constructed(source, found, &fields) {
         edits.extend(wrap_value(source, &value, &padded, true));
@@ -52,16 +52,18 @@ pub(super) fn variables(
     for (at, declared) in found.iter().enumerate() {
         let Some(item) = declared.as_static() else { continue };
         refuse_symbol(source, declared)?;
-        let (padded, missing) = Padded::new(source, &declared.scope, options);
+        let (padded, missing) = StandIn::padding(source, &declared.scope, options);
         edits.extend(wrap_type(source, &item.ty, &padded)?);
         let value = Value { range: source.range(&item.expr), shorthand: None };
         edits.extend(wrap_value(source, &value, &padded, true));
         let of_scope = |other: &&&DeclaredItem<'_>| other.scope == declared.scope;
         // Behind the last static of the scope.
-        if missing && found[at + 1..].iter().all(|other| !of_scope(&other)) {
+        if let Some(own) = missing
+            && found[at + 1..].iter().all(|other| !of_scope(&other))
+        {
             let seen = found.iter().filter(of_scope).filter_map(|found| found.as_static());
             let seen = seen_by(seen.map(|item| &item.vis), source);
-            edits.push(declare(source, declared, &padded, &seen, options));
+            edits.push(own.declare(source, declared, &padded, &seen, options));
         }
     }
     Ok(edits)
@@ -162,7 +164,7 @@ pub(super) fn refuse_symbol(
 fn wrap_type(
     source: &RustSource<'_>,
     ty: &Type,
-    padded: &Padded,
+    padded: &StandIn,
 ) -> Result<[SourceEdit; 2], Refusal> {
     let range = source.range(ty);
     let unsized_type = match ty {
@@ -196,7 +198,7 @@ pub(super) struct Value {
 pub(super) fn wrap_value(
     source: &RustSource<'_>,
     value: &Value,
-    padded: &Padded,
+    padded: &StandIn,
     here: bool,
 ) -> Vec<SourceEdit> {
     let Range { start, end } = value.range;

@@ -10,6 +10,8 @@ pub(super) struct Diagnostic {
     code: Option<ErrorCode>,
     level: String,
     pub(super) spans: Vec<DiagnosticSpan>,
+    #[serde(default)]
+    children: Vec<Diagnostic>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -27,6 +29,7 @@ pub(super) struct DiagnosticSpan {
     is_primary: bool,
     label: Option<String>,
     expansion: Option<Box<Expansion>>,
+    suggested_replacement: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -78,6 +81,12 @@ impl Diagnostic {
     pub(super) fn labelled(&self) -> impl Iterator<Item = (&DiagnosticSpan, &str)> {
         let others = self.spans.iter().filter(|span| !span.is_primary);
         others.filter_map(|span| Some((span, span.label.as_deref()?)))
+    }
+
+    /// What the compiler suggests to remove.
+    pub(super) fn suggestions(&self) -> impl Iterator<Item = &DiagnosticSpan> {
+        let spans = self.children.iter().flat_map(|child| &child.spans);
+        spans.filter(|span| span.suggested_replacement.as_deref() == Some(""))
     }
 
     /// What was expected and what was found, of "expected `A`, found `B`".

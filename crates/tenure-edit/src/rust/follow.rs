@@ -1,9 +1,10 @@
 //! From the compiler's messages to edits: each error to the rule of its change.
 
+use super::count::{self, Count};
 use super::diagnostic::{self, Diagnostic};
-use super::padding::{Padded, line_before};
 use super::place::declarations;
 use super::source::RustSource;
+use super::stand_in::{StandIn, line_before};
 use super::uses::{self, ErrorSite, Mentions};
 use crate::{EditOptions, Refusal, SourceChange, SourcePlace};
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,7 +30,8 @@ pub struct Asked<'a> {
 ///
 /// `messages` is what `cargo build --message-format=json` or `rustc --error-format=json` printed. `read` gives the text, as
 /// it is now, of a file that the messages name: one that may be edited, so none of the standard library or of a registry.
-/// The edits' files are named as in the messages.
+/// The edits' files are named as in the messages. Where nothing but warnings is left, imports that a count no longer needs
+/// are removed.
 ///
 /// # Errors
 ///
@@ -40,7 +42,10 @@ pub fn follow_up(
     read: &dyn Fn(&Path) -> io::Result<String>,
 ) -> Result<Vec<SourceEdit>, Refusal> {
     let messages = diagnostic::parse(messages);
-    let errors: Vec<&Diagnostic> = messages.iter().filter(|message| message.is_error()).collect();
+    let counts = matches!(asked.change, SourceChange::CountPerThread { .. });
+    let is_asked =
+        |message: &&Diagnostic| message.is_error() || counts && message.code() == "unused_imports";
+    let errors: Vec<&Diagnostic> = messages.iter().filter(is_asked).collect();
     let texts = texts(&errors, read);
     let mut sources = BTreeMap::new();
     for (name, text) in &texts {
@@ -48,6 +53,7 @@ pub fn follow_up(
             sources.insert(name.as_str(), source);
         }
     }
+    let before = RustSource::parse(&asked.place.file, asked.before)?;
     let is_known = |name: &str| sources.contains_key(name);
     let mut edits = BTreeSet::new();
     let mut refused = None;
@@ -58,9 +64,19 @@ pub fn follow_up(
             let source = sources.get(span.file_name.as_str())?;
             Some(ErrorSite { source, error, range: span.range(), here })
         });
-        match site.and_then(|site| fix(asked, &site)) {
+        let found = match site {
+            Some(site) => fix(asked, &before, &site).map_err(|mut refusal| {
+                if here {
+                    let line = line_before(asked.before, site.source.text, refusal.place.line);
+                    refusal.place.line = line;
+                }
+                refusal
+            })?,
+            None => None,
+        };
+        match found {
             Some(found) => edits.extend(found),
-            None if refused.is_none() => {
+            None if refused.is_none() && error.is_error() => {
                 let place = span.map_or_else(
                     || asked.place.clone(),
                     |span| {
@@ -106,27 +122,62 @@ fn is_same(one: &Path, other: &Path) -> bool {
     one == other || one.ends_with(other) || other.ends_with(one)
 }
 
-fn fix(asked: &Asked<'_>, site: &ErrorSite<'_>) -> Option<Vec<SourceEdit>> {
+fn fix(
+    asked: &Asked<'_>,
+    before: &RustSource<'_>,
+    site: &ErrorSite<'_>,
+) -> Result<Option<Vec<SourceEdit>>, Refusal> {
+    let all = declarations(before);
+    let written = |stand_in: StandIn| {
+        if site.here { stand_in.in_file(site.source) } else { stand_in }
+    };
     match asked.change {
         SourceChange::MembersApart { members: names } | SourceChange::VariablesApart { names } => {
-            let padded = padded(asked, site)?;
-            uses::fix(site, &padded, &Mentions(names))
+            let found = match (asked.change, names.first()) {
+                (SourceChange::VariablesApart { .. }, Some(name)) => {
+                    all.static_at(asked.place, name)?
+                }
+                _ => all.type_at(asked.place, names)?,
+            };
+            let (padded, _) = StandIn::padding(before, &found.scope, asked.options);
+            Ok(uses::fix(site, &written(padded), &Mentions(names)))
         }
-        _ => None,
+        SourceChange::CountPerThread { name } => {
+            if site.error.code() == "unused_imports" {
+                return Ok(unused_imports(site));
+            }
+            let found = count::declaration(&all, before, name, asked.place)?;
+            let mut count = Count::of(before, found, name, asked.options)?;
+            count.stand_in = written(count.stand_in);
+            count::fix(site, &count, name)
+        }
+        _ => Ok(None),
     }
 }
 
-/// The padding type, as the first edits named it.
-fn padded(asked: &Asked<'_>, site: &ErrorSite<'_>) -> Option<Padded> {
-    let before = RustSource::parse(&asked.place.file, asked.before).ok()?;
-    let all = declarations(&before);
-    let found = match asked.change {
-        SourceChange::MembersApart { members } => all.type_at(asked.place, members),
-        SourceChange::VariablesApart { names } => all.static_at(asked.place, names.first()?),
-        _ => return None,
-    };
-    let (padded, _) = Padded::new(&before, &found.ok()?.scope, asked.options);
-    Some(if site.here { padded.in_file(site.source) } else { padded })
+/// Imports of atomics that nothing in the file needs any more.
+fn unused_imports(site: &ErrorSite<'_>) -> Option<Vec<SourceEdit>> {
+    let names = site.error.message.split('`').skip(1).step_by(2);
+    for name in names {
+        let last = name.rsplit("::").next().unwrap_or(name);
+        let is_word = |(at, _): &(usize, &str)| {
+            let beside = |text: Option<char>| text.is_some_and(|c| c.is_alphanumeric() || c == '_');
+            !beside(site.source.text[..*at].chars().next_back())
+                && !beside(site.source.text[at + last.len()..].chars().next())
+        };
+        // Those of a type that this change wrote have their whole path.
+        let is_used =
+            |(at, _): &(usize, &str)| !site.source.text[..*at].ends_with("core::sync::atomic::");
+        let words = site.source.text.match_indices(last).filter(is_word).filter(is_used);
+        let is_atomic = name.contains("Atomic")
+            || name.contains("atomic")
+            || ["Ordering", "Relaxed", "Acquire", "Release", "SeqCst", "AcqRel"].contains(&last);
+        if !is_atomic || words.count() > 1 {
+            return None;
+        }
+    }
+    let removed = site.error.suggestions().map(|span| site.source.replace(span.range(), ""));
+    Some(removed.collect::<Vec<_>>()).filter(|removed| !removed.is_empty())
 }
 
 /// Of edits that overlap, the first: the compiler asks for the others again.

@@ -6,11 +6,15 @@
 //! error is refused. The caller limits the rounds. A refusal withdraws the change: what was edited is taken back.
 
 mod apart;
+mod borrow;
+mod count;
 mod diagnostic;
 mod follow;
-mod padding;
+mod order;
 mod place;
 mod source;
+mod stand_in;
+mod store;
 mod uses;
 
 pub use follow::{Asked, follow_up};
@@ -36,7 +40,10 @@ pub fn edits(
         SourceChange::MembersApart { members } => apart::members(&source, members, place, options),
         SourceChange::VariablesApart { names } => apart::variables(&source, names, place, options),
         SourceChange::TypeApart => apart::whole_type(&source, place, options),
-        _ => Err(source.refuse_line(place.line, "not yet")),
+        SourceChange::Order { members } => order::order(&source, members, place),
+        SourceChange::TestBeforeStore { name } => store::test_before(&source, name, place),
+        SourceChange::CountPerThread { name } => count::per_thread(&source, name, place, options),
+        SourceChange::Borrow => borrow::borrow(&source, place),
     }?;
     edits.sort_by_key(|edit| edit.range);
     Ok(edits)

@@ -27,6 +27,9 @@ pub(super) struct RustSource<'t> {
 /// A node of the tree around a piece of text.
 #[derive(Clone, Copy)]
 pub(super) enum RustNode<'a> {
+    /// The body of a function.
+    Fn(&'a syn::Block),
+    Stmt(&'a Stmt),
     Expr(&'a Expr),
     Pat,
     FieldValue(&'a FieldValue),
@@ -192,8 +195,21 @@ impl<'a> Visit<'a> for Enclosing<'a> {
         }
     }
 
+    fn visit_item_fn(&mut self, item: &'a syn::ItemFn) {
+        self.nodes.push(RustNode::Fn(&item.block));
+        visit::visit_item_fn(self, item);
+    }
+
+    fn visit_impl_item_fn(&mut self, item: &'a syn::ImplItemFn) {
+        if self.within(item) {
+            self.nodes.push(RustNode::Fn(&item.block));
+            visit::visit_impl_item_fn(self, item);
+        }
+    }
+
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
         if self.within(stmt) {
+            self.nodes.push(RustNode::Stmt(stmt));
             visit::visit_stmt(self, stmt);
         }
     }

@@ -2,8 +2,8 @@
 
 use super::apart::{Value, is_tight, wrap_value};
 use super::diagnostic::{Diagnostic, quoted};
-use super::padding::Padded;
 use super::source::{RustNode, RustSource};
+use super::stand_in::StandIn;
 use std::ops::Range;
 use syn::ext::IdentExt;
 use syn::{Expr, Member};
@@ -65,7 +65,7 @@ impl Mentions<'_> {
 /// The edits that satisfy the compiler, or `None`.
 pub(super) fn fix(
     site: &ErrorSite<'_>,
-    padded: &Padded,
+    padded: &StandIn,
     names: &Mentions<'_>,
 ) -> Option<Vec<SourceEdit>> {
     let source = site.source;
@@ -115,7 +115,7 @@ pub(super) fn fix(
 
 fn mismatched(
     site: &ErrorSite<'_>,
-    padded: &Padded,
+    padded: &StandIn,
     names: &Mentions<'_>,
 ) -> Option<Vec<SourceEdit>> {
     let source = site.source;
@@ -193,7 +193,7 @@ fn beside<'s>(site: &ErrorSite<'s>, names: &Mentions<'_>) -> Option<&'s Expr> {
     }
 }
 
-fn missing_trait(site: &ErrorSite<'_>, padded: &Padded) -> Option<Vec<SourceEdit>> {
+fn missing_trait(site: &ErrorSite<'_>, padded: &StandIn) -> Option<Vec<SourceEdit>> {
     let source = site.source;
     if let Some(sides) = site.error.label().strip_prefix("no implementation for ") {
         let operator = &source.text[site.range.clone()];
@@ -228,7 +228,7 @@ fn missing_trait(site: &ErrorSite<'_>, padded: &Padded) -> Option<Vec<SourceEdit
 fn taken_twice(
     site: &ErrorSite<'_>,
     expr: &Expr,
-    padded: &Padded,
+    padded: &StandIn,
     names: &Mentions<'_>,
 ) -> Option<Vec<SourceEdit>> {
     match expr {
