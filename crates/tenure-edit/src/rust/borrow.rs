@@ -49,7 +49,8 @@ pub(super) fn borrow(
         let why = format!("this file does not show that `{of_cloned}` is an Arc or Rc");
         return Err(refuse(why));
     }
-    let mut uses = Uses { source, name: &name.ident, kept: None, lent: 0, stars: Vec::new() };
+    let mut uses =
+        VariableUses { source, name: &name.ident, kept: None, lent: 0, stars: Vec::new() };
     let start = source.range(local).end;
     for stmt in block.stmts.iter().filter(|stmt| source.range(*stmt).start >= start) {
         uses.visit_stmt(stmt);
@@ -100,18 +101,18 @@ fn is_place(expr: &Expr) -> bool {
 fn is_shared(source: &RustSource<'_>, place: &Expr) -> bool {
     let Some(name) = last_of(place) else { return false };
     let is_member = matches!(place, Expr::Field(_));
-    let mut types = Types { name: &name, is_member, shared: Vec::new() };
+    let mut types = TypesOfName { name: &name, is_member, shared: Vec::new() };
     types.visit_file(&source.tree);
     !types.shared.is_empty() && types.shared.iter().all(|shared| *shared)
 }
 
-struct Types<'n> {
+struct TypesOfName<'n> {
     name: &'n str,
     is_member: bool,
     shared: Vec<bool>,
 }
 
-impl Types<'_> {
+impl TypesOfName<'_> {
     fn add(&mut self, ty: &Type) {
         let shared = match ty {
             Type::Reference(reference) => return self.add(&reference.elem),
@@ -126,7 +127,7 @@ impl Types<'_> {
     }
 }
 
-impl<'a> Visit<'a> for Types<'_> {
+impl<'a> Visit<'a> for TypesOfName<'_> {
     fn visit_field(&mut self, field: &'a syn::Field) {
         if self.is_member && field.ident.as_ref().is_some_and(|ident| ident == self.name) {
             self.add(&field.ty);
@@ -174,7 +175,7 @@ impl<'a> Visit<'a> for Clones<'a> {
 }
 
 /// The uses of a variable behind its statement.
-struct Uses<'a> {
+struct VariableUses<'a> {
     source: &'a RustSource<'a>,
     name: &'a Ident,
     /// A use that may keep it.
@@ -185,7 +186,7 @@ struct Uses<'a> {
     stars: Vec<usize>,
 }
 
-impl Uses<'_> {
+impl VariableUses<'_> {
     fn is_it(&self, expr: &Expr) -> bool {
         self.lent == 0 && matches!(expr, Expr::Path(path) if path.path.is_ident(self.name))
     }
@@ -200,7 +201,7 @@ impl Uses<'_> {
     }
 }
 
-impl<'a> Visit<'a> for Uses<'a> {
+impl<'a> Visit<'a> for VariableUses<'a> {
     fn visit_expr(&mut self, expr: &'a Expr) {
         match expr {
             Expr::Closure(_) | Expr::Async(_) => return self.within(expr),

@@ -64,7 +64,7 @@ pub(super) fn order(
 }
 
 /// A member with what belongs to it.
-struct Piece {
+struct MovedMember {
     /// From the end of the one before: comments above it, attributes, name and type.
     field: Range<usize>,
     /// Behind its comma.
@@ -73,14 +73,14 @@ struct Piece {
     end: usize,
 }
 
-fn pieces(source: &RustSource<'_>, named: &syn::FieldsNamed) -> Vec<Piece> {
+fn pieces(source: &RustSource<'_>, named: &syn::FieldsNamed) -> Vec<MovedMember> {
     let mut done = rest_of_line(source, source.bytes(named.brace_token.span.open()).end);
     let mut pieces = Vec::new();
     for pair in named.named.pairs() {
         let field = done..source.range(pair.value()).end;
         let comma = pair.punct().map_or(field.end, |comma| source.range(comma).end);
         done = rest_of_line(source, comma);
-        pieces.push(Piece { field, comma, end: done });
+        pieces.push(MovedMember { field, comma, end: done });
     }
     pieces
 }
