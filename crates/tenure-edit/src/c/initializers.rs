@@ -5,12 +5,14 @@ use std::collections::BTreeSet;
 use tree_sitter::Node;
 
 use super::declarations::declarators;
-use super::parse::{Parsed, children};
+use super::parse::{Parsed, children, descendants};
 
 /// A list that gives members their values in their order.
 pub(super) struct Positional<'t> {
     pub(super) parsed: &'t Parsed<'t>,
     pub(super) list: Node<'t>,
+    /// The list is the struct's own, not that of an array or of a struct around it.
+    pub(super) is_own: bool,
 }
 
 /// The lists that initialize a struct of one of some names by position, or a struct or array that has one. `{}` and `{0}` do not.
@@ -30,10 +32,24 @@ pub(super) fn positional<'t>(all: &'t [Parsed<'_>], names: &[&'t str]) -> Vec<Po
                 continue;
             }
             for (list, is_array) in lists(node) {
-                let lists = if is_array { parts(list) } else { vec![list] };
                 let is_own = names.contains(&name);
-                let lists = lists.into_iter().filter(|list| is_positional(parsed, *list, !is_own));
-                found.extend(lists.map(|list| Positional { parsed, list }));
+                let mut elements = vec![list];
+                if is_array {
+                    // An element without braces of its own takes what its members need; `[3] = {…}` has a list.
+                    elements = parts(list);
+                    elements.iter_mut().for_each(|part| {
+                        *part = part.child_by_field_name("value").unwrap_or(*part)
+                    });
+                    if is_zero(parsed, &elements) {
+                        continue;
+                    }
+                }
+                for list in elements {
+                    let is_list = list.kind() == "initializer_list";
+                    if !is_list || is_positional(parsed, list, !is_own) {
+                        found.push(Positional { parsed, list, is_own: is_own && is_list });
+                    }
+                }
             }
         }
     }
@@ -55,9 +71,17 @@ fn lists<'t>(node: Node<'t>) -> Vec<(Node<'t>, bool)> {
             )
         })
     };
+    let has_pointer = |node: Node<'_>| {
+        let pointers = ["pointer_declarator", "abstract_pointer_declarator"];
+        descendants(node).iter().any(|part| pointers.contains(&part.kind()))
+    };
     match node.kind() {
         "declaration" => {
             let initialized = declarators(node).into_iter();
+            // A list of pointers to structs initializes no struct.
+            let initialized = initialized.filter(|declarator| {
+                !declarator.child_by_field_name("declarator").is_some_and(has_pointer)
+            });
             let lists = initialized.filter_map(|declarator| {
                 Some((
                     list(declarator, "value")?,
@@ -70,6 +94,7 @@ fn lists<'t>(node: Node<'t>) -> Vec<(Node<'t>, bool)> {
             .map(|list| (list, is_array(node.child_by_field_name("declarator"))))
             .into_iter()
             .collect(),
+        _ if node.child_by_field_name("type").is_some_and(has_pointer) => Vec::new(),
         _ => {
             let type_ = node.child_by_field_name("type");
             let declarator = type_.and_then(|type_| type_.child_by_field_name("declarator"));
@@ -84,12 +109,20 @@ pub(super) fn parts(list: Node<'_>) -> Vec<Node<'_>> {
     children(list).into_iter().filter(|part| part.is_named() && part.kind() != "comment").collect()
 }
 
+/// Whether the elements of a list are one 0.
+fn is_zero(parsed: &Parsed<'_>, parts: &[Node<'_>]) -> bool {
+    matches!(parts, [only] if parsed.text(*only) == "0")
+}
+
 /// Whether a list has elements without a name, but for one that is 0. The values of named ones count as well if `deep`.
 fn is_positional(parsed: &Parsed<'_>, list: Node<'_>, deep: bool) -> bool {
     let parts = parts(list);
+    if is_zero(parsed, &parts) {
+        return false;
+    }
     if let [only] = parts[..]
-        && (parsed.text(only) == "0"
-            || only.kind() == "initializer_list" && !is_positional(parsed, only, deep))
+        && only.kind() == "initializer_list"
+        && !is_positional(parsed, only, deep)
     {
         return false;
     }

@@ -8,6 +8,7 @@
 //! | [`SourceChange::MembersApart`] | each run of the members, and the member after it, starts a line |
 //! | [`SourceChange::TypeApart`] | the struct is aligned to lines, so its size is whole lines |
 //! | [`SourceChange::VariablesApart`] | each variable, and the one that is defined next, starts a line |
+//! | [`SourceChange::Order`] | members move with their comments; initializers by position get names, those of constructors move |
 //! | [`SourceChange::CountPerThread`] | a count becomes a line for each thread, and a sum |
 //! | [`SourceChange::TestBeforeStore`] | the store is guarded by a load: `if (x->flag != 1) x->flag = 1;` |
 //!
@@ -21,6 +22,7 @@ mod count;
 mod declarations;
 mod initializers;
 mod members;
+mod order;
 mod parse;
 mod store;
 mod variables;
@@ -80,6 +82,7 @@ pub fn edits(
         SourceChange::VariablesApart { names } => {
             variables::apart(&parsed, at, place.line, names, line)?
         }
+        SourceChange::Order { members } => order::ordered(&parsed, at, place.line, members)?,
         SourceChange::CountPerThread { name } => {
             count::per_thread(&parsed, at, place.line, name, line)?
         }

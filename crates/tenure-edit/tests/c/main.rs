@@ -4,5 +4,6 @@ mod allocate;
 mod apart;
 mod compiled;
 mod count;
+mod order;
 mod store;
 mod support;
