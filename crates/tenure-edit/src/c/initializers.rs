@@ -38,7 +38,7 @@ pub(super) fn positional<'t>(all: &'t [Parsed<'_>], names: &[&'t str]) -> Vec<Po
                     // An element without braces of its own takes what its members need; `[3] = {…}` has a list.
                     elements = parts(list);
                     elements.iter_mut().for_each(|part| {
-                        *part = part.child_by_field_name("value").unwrap_or(*part)
+                        *part = part.child_by_field_name("value").unwrap_or(*part);
                     });
                     if is_zero(parsed, &elements) {
                         continue;
