@@ -10,6 +10,8 @@
 )]
 
 mod bench;
+#[cfg(unix)]
+mod compare;
 mod exports;
 mod failure;
 mod found;
@@ -45,6 +47,8 @@ enum Command {
     Run(run::RunArgs),
     Watch(watch::WatchArgs),
     Layout(layout::LayoutArgs),
+    #[cfg(unix)]
+    Compare(compare::CompareArgs),
     Sim(sim::SimArgs),
     Bench(bench::BenchArgs),
     Doctor(watch::DoctorArgs),
@@ -88,6 +92,8 @@ fn report(failure: EarlyEnd) -> ExitCode {
 
 fn run(arguments: CommandLine, by_cargo: bool) -> Result<(), EarlyEnd> {
     match arguments.command {
+        #[cfg(unix)]
+        Command::Compare(arguments) => compare::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Layout(arguments) => layout::run(&arguments),
         Command::Run(arguments) => run::run(&arguments, by_cargo),

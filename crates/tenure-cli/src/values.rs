@@ -91,6 +91,20 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     })
 }
 
+/// `2%` or `2`, as a part of one.
+pub(crate) fn percent(text: &str) -> Result<f64, String> {
+    let number = text.trim().trim_end_matches('%').trim_end().parse::<f64>().ok();
+    let part = number.map(|it| it / 100.0).filter(|it| it.is_finite() && *it > 0.0);
+    part.ok_or_else(|| "a part is above 0, in per cent, such as `2%`".to_owned())
+}
+
+/// `NAME=VALUE`.
+pub(crate) fn variable(text: &str) -> Result<(String, String), String> {
+    let parts = text.split_once('=').filter(|(name, _)| !name.is_empty());
+    let parts = parts.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    parts.ok_or_else(|| "a variable looks like `NAME=VALUE`".to_owned())
+}
+
 pub(crate) fn rate(text: &str) -> Result<u64, String> {
     within(text, 1..=10_000, "samples a second are a whole number")
 }
@@ -120,6 +134,17 @@ mod tests {
             assert!(size(bad).is_err(), "{bad}");
         }
         assert!(run_line("64").is_ok() && run_line("32").is_err());
+    }
+
+    #[test]
+    fn a_part_is_in_per_cent_and_a_variable_has_a_name() {
+        assert_eq!(
+            (percent("2%").unwrap(), percent(" 50 % ").unwrap(), percent("1").unwrap()),
+            (0.02, 0.5, 0.01)
+        );
+        assert!(["0%", "-1%", "x", "", "inf%"].into_iter().all(|it| percent(it).is_err()));
+        assert_eq!(variable("A=b=c").unwrap(), ("A".to_owned(), "b=c".to_owned()));
+        assert!(["A", "=b", ""].into_iter().all(|it| variable(it).is_err()));
     }
 
     #[test]

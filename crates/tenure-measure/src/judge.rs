@@ -28,6 +28,12 @@ pub struct BenchmarkSeries {
 }
 
 impl BenchmarkSeries {
+    /// Its name in a message.
+    pub(crate) fn shown(&self) -> String {
+        let name = if self.name.is_empty() { "the benchmark" } else { &self.name };
+        self.threads.map_or_else(|| name.to_owned(), |it| format!("{name} with {it} threads"))
+    }
+
     /// What the rounds show, if this is one of `count` series. `None` before the first round.
     #[must_use]
     pub fn judged(&self, count: usize) -> Option<ComparedBenchmark> {
@@ -100,8 +106,7 @@ fn verdict(
     min_rounds: usize,
 ) -> ComparisonVerdict {
     if rounds < min_rounds {
-        let more_rounds = (min_rounds - rounds) as u64;
-        return ComparisonVerdict::NotResolved { more_rounds };
+        return ComparisonVerdict::TooFewRounds { more_rounds: (min_rounds - rounds) as u64 };
     }
     let [low, high] = speedup.range;
     // A control that is not 1 shows how far equal programs are apart here: only more than that is a difference.
@@ -175,7 +180,7 @@ mod tests {
     fn too_few_rounds_resolve_nothing() {
         let five = series(Better::Lower, [[1.0, 0.1, 1.0]; 5]);
         let more_rounds = |count| match five.judged(count).unwrap().verdict {
-            ComparisonVerdict::NotResolved { more_rounds } => more_rounds,
+            ComparisonVerdict::TooFewRounds { more_rounds } => more_rounds,
             verdict => panic!("{verdict:?}"),
         };
         assert_eq!((more_rounds(1), more_rounds(10)), (1, 4));

@@ -2,14 +2,23 @@
 //!
 //! | module | subject |
 //! |---|---|
+//! | [`compare`] | runs two commands in turns |
+//! | [`figures`] | what of a run is compared |
 //! | [`command`] | runs a command once, perhaps beside its server |
+//! | [`revision`] | a revision of a repository in a folder of its own |
 //! | [`judge`] | from the figures of the rounds to a verdict |
 //! | [`metric`] | what a run achieved, from what it printed |
 
 #[cfg(unix)]
 pub mod command;
+#[cfg(unix)]
+pub mod compare;
+#[cfg(unix)]
+pub mod figures;
 pub mod judge;
 pub mod metric;
+#[cfg(unix)]
+pub mod revision;
 
 #[cfg(unix)]
 mod usage;

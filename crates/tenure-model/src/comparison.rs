@@ -126,6 +126,11 @@ pub enum ComparisonVerdict {
         /// The part: 0.03 is 3 %.
         within: f64,
     },
+    /// There are too few rounds for an interval.
+    TooFewRounds {
+        /// How many more it takes.
+        more_rounds: u64,
+    },
     /// The noise is larger than the difference.
     NotResolved {
         /// About how many more rounds would show a difference of 5 %, if the noise stays what it is.

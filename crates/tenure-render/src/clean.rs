@@ -1,11 +1,11 @@
-//! Every text of a report, without what must not reach a terminal or a page.
+//! Every text of a report or a comparison, without what must not reach a terminal or a page.
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use tenure_model::Report;
-
 /// The report without characters that act instead of showing (control characters, marks that turn text around).
-pub(super) fn cleaned(report: &Report) -> Report {
+pub(super) fn cleaned<T: Serialize + DeserializeOwned>(report: &T) -> T {
     changed(report, &|_, text| {
         if text.chars().any(steers) {
             *text = text.chars().map(|each| if steers(each) { '\u{fffd}' } else { each }).collect();
@@ -20,7 +20,10 @@ pub(super) fn steers(character: char) -> bool {
 }
 
 /// The report with every text changed, given the name of its field. By way of its JSON, so that no text is left out.
-pub(super) fn changed(report: &Report, with: &dyn Fn(&str, &mut String)) -> Report {
+pub(super) fn changed<T: Serialize + DeserializeOwned>(
+    report: &T,
+    with: &dyn Fn(&str, &mut String),
+) -> T {
     let mut value =
         serde_json::to_value(report).expect("a report is made of strings, numbers and lists");
     each_text("", &mut value, with);

@@ -8,6 +8,8 @@
 //! A format is a module with an [`Exporter`], such as [`terminal`], [`html`](mod@html) and [`json`], and what files can be written in
 //! has a line in [`FILE_FORMATS`].
 //!
+//! [`comparison`] shows which of two programs is faster, in its own formats.
+//!
 //! A *line map* has one row for each cache line and cells as wide as members are long. Beside its colour each cell has
 //! a sign:
 //!
@@ -21,6 +23,7 @@
 //! | `~` | is cold |
 //! | `░` | is none: a hole |
 
+pub mod comparison;
 pub mod html;
 pub mod json;
 pub mod terminal;

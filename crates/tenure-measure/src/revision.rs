@@ -1,0 +1,126 @@
+//! A revision of the user's repository in a folder of its own. The repository and its work tree stay as they are.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::command::RunError;
+
+/// A copy of a revision, which is removed when this is dropped.
+#[derive(Debug)]
+pub struct Checkout {
+    folder: tempfile::TempDir,
+    /// The user's folder, seen from the top of the repository.
+    below: PathBuf,
+}
+
+impl Checkout {
+    /// Makes one of the repository that `here` is in. Objects are shared with it, not copied.
+    ///
+    /// # Errors
+    ///
+    /// There is no repository or no such revision, or git fails.
+    pub fn of(revision: &str, here: &Path) -> Result<Self, RunError> {
+        let top = git(here, &["rev-parse", "--show-toplevel"]).map_err(|_| {
+            RunError::Failed(format!(
+                "a revision takes a git repository, and {} is in none",
+                here.display()
+            ))
+        })?;
+        let below = git(here, &["rev-parse", "--show-prefix"])?;
+        let commit = git(
+            here,
+            &[
+                "rev-parse",
+                "--verify",
+                "--quiet",
+                "--end-of-options",
+                &format!("{revision}^{{commit}}"),
+            ],
+        )
+        .map_err(|_| RunError::Failed(format!("there is no revision `{revision}`")))?;
+        let folder = tempfile::Builder::new().prefix("tenure-").tempdir();
+        let folder = folder.map_err(|error| {
+            RunError::Failed(format!("cannot make a folder for `{revision}`: {error}"))
+        })?;
+        let path = folder.path().join("tree");
+        let clone = ["clone", "--quiet", "--shared", "--no-checkout", "--", &top];
+        git(here, &[&clone[..], &[&path.to_string_lossy()]].concat())?;
+        git(&path, &["checkout", "--quiet", "--detach", &commit])?;
+        Ok(Self { folder, below: below.into() })
+    }
+
+    /// The folder that stands for the user's.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        self.folder.path().join("tree").join(&self.below)
+    }
+
+    /// A folder for what is built from it.
+    #[must_use]
+    pub fn target(&self) -> PathBuf {
+        self.folder.path().join("target")
+    }
+}
+
+/// What git prints, without its last line break.
+fn git(folder: &Path, words: &[&str]) -> Result<String, RunError> {
+    let output =
+        Command::new("git").arg("-C").arg(folder).args(words).stdin(Stdio::null()).output();
+    let output = output.map_err(|error| RunError::Failed(format!("cannot run git: {error}")))?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_owned();
+    match output.status.success() {
+        true => Ok(text(&output.stdout)),
+        false => {
+            let said = text(&output.stderr);
+            let last = said.lines().next_back().unwrap_or("it does not say why").to_owned();
+            Err(RunError::Failed(format!("git {} failed: {last}", words[0])))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn repository() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        fs::create_dir(path.join("sub")).unwrap();
+        git(path, &["init", "--quiet"]).unwrap();
+        for text in ["old", "new"] {
+            fs::write(path.join("sub/file"), text).unwrap();
+            git(path, &["add", "."]).unwrap();
+            let who = ["-c", "user.name=a", "-c", "user.email=a@b"];
+            git(path, &[&who[..], &["commit", "--quiet", "-m", text]].concat()).unwrap();
+        }
+        fs::write(path.join("sub/file"), "changed").unwrap();
+        folder
+    }
+
+    #[test]
+    fn a_revision_is_in_a_folder_that_goes_and_the_users_tree_stays() {
+        let repository = repository();
+        let here = repository.path().join("sub");
+        let checkout = Checkout::of("HEAD~1", &here).unwrap();
+        let path = checkout.path();
+        assert_eq!(fs::read_to_string(path.join("file")).unwrap(), "old");
+        assert_eq!(fs::read_to_string(here.join("file")).unwrap(), "changed");
+        drop(checkout);
+        assert!(!path.exists());
+        assert_eq!(git(&here, &["worktree", "list"]).unwrap().lines().count(), 1);
+    }
+
+    #[test]
+    fn what_is_no_revision_or_no_repository_is_one_line() {
+        let line = |revision: &str, path: &Path| match Checkout::of(revision, path) {
+            Err(RunError::Failed(line)) => line,
+            other => panic!("{other:?}"),
+        };
+        let repository = repository();
+        assert_eq!(line("nothing", repository.path()), "there is no revision `nothing`");
+        assert_eq!(line("--help", repository.path()), "there is no revision `--help`");
+        let folder = tempfile::tempdir().unwrap();
+        assert!(line("HEAD", folder.path()).starts_with("a revision takes a git repository"));
+    }
+}
