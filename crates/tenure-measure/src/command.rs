@@ -111,7 +111,9 @@ impl MeasuredCommand {
         group.wait(stop)?;
         let wall = started.elapsed();
         let status = group.reap();
-        server.map(ProcessGroup::end);
+        if let Some(server) = server {
+            server.end();
+        }
         let used = CpuClock::now().since(&before);
         let (stdout, stderr) = (text(&group.stdout), text(&group.stderr));
         if !status.as_ref().is_ok_and(ExitStatus::success) {

@@ -55,7 +55,7 @@ impl CompareRequest {
     ) -> Result<Comparison, RunError> {
         let started = Instant::now();
         progress.begin("comparing", self.rounds as u64);
-        let mut measured = Measured::new(self);
+        let mut measured = RoundsSoFar::new(self);
         let ended = measured.warm_up(stop, progress).and_then(|()| {
             let started = Instant::now();
             loop {
@@ -81,7 +81,7 @@ impl CompareRequest {
 }
 
 /// What was measured so far.
-struct Measured<'a> {
+struct RoundsSoFar<'a> {
     request: &'a CompareRequest,
     metric: Metric,
     series: Vec<BenchmarkSeries>,
@@ -89,7 +89,7 @@ struct Measured<'a> {
     notes: Vec<String>,
 }
 
-impl<'a> Measured<'a> {
+impl<'a> RoundsSoFar<'a> {
     fn new(request: &'a CompareRequest) -> Self {
         let metric = request.metric.clone();
         Self { request, metric, series: Vec::new(), rounds: 0, notes: Vec::new() }

@@ -3,7 +3,7 @@
 use tenure_model::Better;
 
 use crate::command::CommandRun;
-use crate::metric::{Pattern, Reading, last_number, readings};
+use crate::metric::{Pattern, Reading, independent_readings, last_number};
 
 /// What of a run is compared.
 #[derive(Debug, Clone)]
@@ -127,7 +127,7 @@ impl Printed {
 }
 
 fn printed(run: &CommandRun) -> Vec<Reading> {
-    either(run, readings)
+    either(run, independent_readings)
 }
 
 /// What standard output has, or else what was printed as errors.

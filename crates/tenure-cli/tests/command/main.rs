@@ -1,6 +1,8 @@
 //! The command: what all subcommands share, then each.
 
 mod bench;
+#[cfg(unix)]
+mod compare;
 mod layout;
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 mod proposed;
@@ -16,7 +18,7 @@ use support::{is_refused, tenure, tenure_in, text};
 #[test]
 fn help_names_every_option_and_goes_to_standard_output() {
     for (command, options) in [
-        ("", "bench layout run sim watch"),
+        ("", "bench compare layout run sim watch"),
         (
             "watch",
             "PROGRAM --pid --for --stop --rate --probes --check --top --line --patterns --machine --no-predict --full --in --type --yours --through --diff --json --html",
@@ -24,6 +26,10 @@ fn help_names_every_option_and_goes_to_standard_output() {
         (
             "run",
             "COMMAND --cc --build-std --top --line --memory --keep --patterns --no-predict --full --in --type --yours --through --check --diff --json --html",
+        ),
+        (
+            "compare",
+            "COMMAND --before --after --build --metric --per --better --threads --env --server --ready --within --rounds --for --fail-if-slower --json --html --markdown",
         ),
         ("bench", "GROUP --threads --seconds --quick --seed --list --json --report"),
         ("sim", "SCENARIO --cpus --machine --us --seed --calibrate --list --json --report"),
@@ -50,7 +56,7 @@ fn help_names_every_option_and_goes_to_standard_output() {
 
 #[test]
 fn the_command_help_is_the_option_help() {
-    for command in ["bench", "doctor", "layout", "run", "sim", "watch"] {
+    for command in ["bench", "compare", "doctor", "layout", "run", "sim", "watch"] {
         let output = tenure(&["help", command]);
         assert!(output.status.success(), "{}", text(&output.stderr));
         assert_eq!(text(&output.stdout), text(&tenure(&[command, "--help"]).stdout));

@@ -11,3 +11,13 @@ pub use terminal::terminal;
 
 #[cfg(test)]
 mod fixtures;
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_committed_schema_is_the_one_that_the_types_have() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/compare.schema.json");
+        let schema = tenure_report::json::schema::<tenure_model::Comparison>();
+        tenure_report::json::check_committed(path.as_ref(), &schema);
+    }
+}
