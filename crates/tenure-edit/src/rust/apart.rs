@@ -1,6 +1,6 @@
 //! Lines of their own for members, variables and types.
 
-use super::place::{DeclaredItem, declarations, member, refuse_foreign, reprs};
+use super::place::{DeclaredItem, Mentions, declarations, member, refuse_foreign, reprs};
 use super::source::RustSource;
 use super::stand_in::{StandIn, seen_by};
 use crate::{EditOptions, Refusal, SourcePlace};
@@ -33,6 +33,7 @@ pub(super) fn members(
     for value in constructed(source, found, &fields) {
         edits.extend(wrap_value(source, &value, &padded, true));
     }
+    edits.extend(dereferenced(source, names, true));
     Ok(edits)
 }
 
@@ -66,7 +67,35 @@ pub(super) fn variables(
             edits.push(own.declare(source, declared, &padded, &seen, options));
         }
     }
+    edits.extend(dereferenced(source, names, false));
     Ok(edits)
+}
+
+/// What is reached by a `*` of a pointer is reached by two, of which one passes the padding. The compiler need not see it:
+/// `(*shared).clone()` would clone the pointer. Where the name is another's, the compiler refuses the second.
+fn dereferenced(source: &RustSource<'_>, names: &[String], members: bool) -> Vec<SourceEdit> {
+    struct Stars<'a> {
+        source: &'a RustSource<'a>,
+        names: &'a [String],
+        members: bool,
+        edits: Vec<SourceEdit>,
+    }
+    impl<'a> Visit<'a> for Stars<'_> {
+        fn visit_expr_unary(&mut self, unary: &'a syn::ExprUnary) {
+            let is_member = matches!(*unary.expr, Expr::Field(_));
+            if matches!(unary.op, syn::UnOp::Deref(_))
+                && is_member == self.members
+                && Mentions(self.names).are(&unary.expr)
+            {
+                let start = self.source.range(&unary.expr).start;
+                self.edits.push(self.source.insert(start, "*"));
+            }
+            visit::visit_expr_unary(self, unary);
+        }
+    }
+    let mut stars = Stars { source, names, members, edits: Vec::new() };
+    stars.visit_file(&source.tree);
+    stars.edits
 }
 
 /// Aligns a type to whole lines.

@@ -2,10 +2,10 @@
 
 use super::count::{self, Count};
 use super::diagnostic::{self, Diagnostic};
-use super::place::declarations;
+use super::place::{Mentions, declarations};
 use super::source::RustSource;
 use super::stand_in::{StandIn, line_before};
-use super::uses::{self, ErrorSite, Mentions};
+use super::uses::{self, ErrorSite};
 use crate::{EditOptions, Refusal, SourceChange, SourcePlace};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

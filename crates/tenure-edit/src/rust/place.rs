@@ -6,7 +6,7 @@ use std::ops::Range;
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
-use syn::{Attribute, Field, Fields, Ident, Item, ItemStatic, ItemStruct, Stmt};
+use syn::{Attribute, Expr, Field, Fields, Ident, Item, ItemStatic, ItemStruct, Member, Stmt};
 
 /// How far from its declaration debugging information may place a type: at an attribute, or at a member.
 const MAX_LINES_OFF: u64 = 5;
@@ -226,6 +226,36 @@ impl<'a> Visit<'a> for Declarations<'a> {
             self.macros.push(self.source.range(stmt));
         }
         visit::visit_stmt(self, stmt);
+    }
+}
+
+/// The members or statics of a change.
+pub(super) struct Mentions<'n>(pub(super) &'n [String]);
+
+impl Mentions<'_> {
+    /// Whether the expression is one of them: `stats.hits`, `HITS`.
+    pub(super) fn are(&self, expr: &Expr) -> bool {
+        match expr {
+            Expr::Paren(inner) => self.are(&inner.expr),
+            Expr::Field(field) => match &field.member {
+                Member::Named(name) => self.0.iter().any(|known| name.unraw() == known),
+                Member::Unnamed(index) => (self.0.iter())
+                    .any(|known| known.trim_start_matches('_') == index.index.to_string()),
+            },
+            Expr::Path(path) => {
+                let last = path.path.segments.last();
+                last.is_some_and(|last| self.0.iter().any(|known| last.ident.unraw() == known))
+            }
+            _ => false,
+        }
+    }
+
+    /// The same, or a reference to one.
+    pub(super) fn are_borrowed(&self, expr: &Expr) -> bool {
+        match expr {
+            Expr::Reference(inner) => self.are(&inner.expr),
+            _ => self.are(expr),
+        }
     }
 }
 

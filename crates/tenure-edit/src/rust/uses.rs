@@ -2,11 +2,11 @@
 
 use super::apart::{Value, is_tight, wrap_value};
 use super::diagnostic::{Diagnostic, quoted};
+use super::place::Mentions;
 use super::source::{RustNode, RustSource};
 use super::stand_in::StandIn;
 use std::ops::Range;
-use syn::ext::IdentExt;
-use syn::{Expr, Member};
+use syn::Expr;
 use tenure_model::SourceEdit;
 
 /// An error of the compiler, in the file where it is.
@@ -29,36 +29,6 @@ impl<'s> ErrorSite<'s> {
             RustNode::Expr(expr) if self.source.range(expr) != *range => Some(expr),
             _ => None,
         })
-    }
-}
-
-/// The members or statics of a change.
-pub(super) struct Mentions<'n>(pub(super) &'n [String]);
-
-impl Mentions<'_> {
-    /// Whether the expression is one of them: `stats.hits`, `HITS`.
-    pub(super) fn are(&self, expr: &Expr) -> bool {
-        match expr {
-            Expr::Paren(inner) => self.are(&inner.expr),
-            Expr::Field(field) => match &field.member {
-                Member::Named(name) => self.0.iter().any(|known| name.unraw() == known),
-                Member::Unnamed(index) => (self.0.iter())
-                    .any(|known| known.trim_start_matches('_') == index.index.to_string()),
-            },
-            Expr::Path(path) => {
-                let last = path.path.segments.last();
-                last.is_some_and(|last| self.0.iter().any(|known| last.ident.unraw() == known))
-            }
-            _ => false,
-        }
-    }
-
-    /// The same, or a reference to one.
-    fn are_borrowed(&self, expr: &Expr) -> bool {
-        match expr {
-            Expr::Reference(inner) => self.are(&inner.expr),
-            _ => self.are(expr),
-        }
     }
 }
 
@@ -86,6 +56,18 @@ pub(super) fn fix(
         },
         "E0604" | "E0605" | "E0606" | "E0607" => match site.expr()? {
             Expr::Cast(cast) => Some(deref(site, &cast.expr)),
+            _ => None,
+        },
+        // A `*` too many, of a member of another type that has the name.
+        "E0614" => match site.expr()? {
+            Expr::Unary(unary) if source.of(&*unary.expr).starts_with('*') => {
+                Some(vec![source.replace(source.range(&unary.op), "")])
+            }
+            _ => None,
+        },
+        // In another file than the declaration's.
+        "E0609" => match site.parent(&site.range)? {
+            Expr::Field(field) => pointer(site, &field.base, names),
             _ => None,
         },
         // The padding type's `Deref` lends: a move takes the value out.
@@ -222,6 +204,17 @@ fn missing_trait(site: &ErrorSite<'_>, padded: &StandIn) -> Option<Vec<SourceEdi
         return Some(vec![source.insert(site.range.end, padded.take())]);
     }
     Some(deref(site, expr))
+}
+
+/// One more `*` for a pointer that is padded.
+fn pointer(site: &ErrorSite<'_>, base: &Expr, names: &Mentions<'_>) -> Option<Vec<SourceEdit>> {
+    match base {
+        Expr::Paren(inner) => pointer(site, &inner.expr, names),
+        Expr::Unary(unary) if names.are(&unary.expr) => {
+            Some(vec![site.source.insert(site.source.range(&unary.expr).start, "*")])
+        }
+        _ => None,
+    }
 }
 
 /// `into_inner` of the padding type hides the value's own: both are called.

@@ -505,3 +505,28 @@ fn what_cannot_be_set_apart_is_refused_with_its_line() {
     let refusal = Program::own(broken, "S", members()).first().unwrap_err();
     assert!(refusal.to_string().starts_with("main.rs:2: the file does not parse: "), "{refusal}");
 }
+
+#[test]
+fn what_a_padded_pointer_points_to_is_reached_through_its_padding() {
+    let text = "\
+use std::cell::Cell;
+use std::rc::Rc;
+
+struct Shared { cell: Rc<Cell<u8>>, raw: *const Cell<u8> }
+struct Other { cell: Box<u8> }
+
+fn main() {
+    let cell = Rc::new(Cell::new(1));
+    let shared = Shared { raw: &*cell, cell };
+    let copied = (*shared.cell).clone();
+    shared.cell.set(7);
+    let other = Other { cell: Box::new(*Box::new(3)) };
+    let raw = unsafe { (*shared.raw).get() };
+    println!(\"{} {} {raw}\", copied.get(), *other.cell);
+}
+";
+    let edited = Program::own(text, "struct Shared", members_apart(&["cell", "raw"])).runs();
+    assert!(edited.contains("let copied = (**shared.cell).clone();"));
+    assert!(edited.contains("unsafe { (**shared.raw).get() }"));
+    assert!(edited.contains("copied.get(), *other.cell);"));
+}
