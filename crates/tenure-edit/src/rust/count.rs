@@ -343,7 +343,11 @@ fn decides(source: &RustSource<'_>, around: &[RustNode<'_>], range: &Range<usize
         let outer = source.range(expr);
         outer.start <= range.start && range.end <= outer.end
     };
+    let mut decided = Decided { names: Vec::new() };
+    decided.visit_file(&source.tree);
     around.iter().any(|node| match node {
+        // `len() == 0`, where `len` returns the count.
+        RustNode::Fn(name, _) => decided.names.contains(&name.to_string()),
         RustNode::Expr(Expr::If(expr)) => is_in(&expr.cond),
         RustNode::Expr(Expr::While(expr)) => is_in(&expr.cond),
         RustNode::Expr(Expr::Match(expr)) => is_in(&expr.expr),
@@ -351,15 +355,11 @@ fn decides(source: &RustSource<'_>, around: &[RustNode<'_>], range: &Range<usize
         RustNode::Expr(expr @ Expr::Call(_)) => {
             source.is_macro(expr) && source.of(*expr).starts_with("assert")
         }
-        RustNode::Stmt(Stmt::Local(local)) => {
-            let mut decided = Decided { names: Vec::new() };
-            decided.visit_file(&source.tree);
-            match &local.pat {
-                Pat::Wild(_) => false,
-                Pat::Ident(pat) => decided.names.contains(&pat.ident.to_string()),
-                _ => true,
-            }
-        }
+        RustNode::Stmt(Stmt::Local(local)) => match &local.pat {
+            Pat::Wild(_) => false,
+            Pat::Ident(pat) => decided.names.contains(&pat.ident.to_string()),
+            _ => true,
+        },
         _ => false,
     })
 }

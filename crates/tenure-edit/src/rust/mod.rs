@@ -4,6 +4,12 @@
 //! declaration, and gives the bytes of every node. The uses need types, and the compiler knows them. So the caller builds,
 //! hands the compiler's messages to [`follow_up`], applies what comes back, and builds again, until the program builds or an
 //! error is refused. The caller limits the rounds. A refusal withdraws the change: what was edited is taken back.
+//!
+//! Not seen:
+//!
+//! - Uses that the build leaves out, under a condition or in tests that it does not build: build all targets.
+//! - Text of `macro_rules!`, and of macros whose arguments are not expressions: an error there is refused.
+//! - What is printed: `crossbeam_utils::CachePadded` shows itself in `{:?}`, the other types do not.
 
 mod apart;
 mod borrow;

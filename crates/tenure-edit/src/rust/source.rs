@@ -27,8 +27,8 @@ pub(super) struct RustSource<'t> {
 /// A node of the tree around a piece of text.
 #[derive(Clone, Copy)]
 pub(super) enum RustNode<'a> {
-    /// The body of a function.
-    Fn(&'a syn::Block),
+    /// A function's name and body.
+    Fn(&'a syn::Ident, &'a syn::Block),
     Stmt(&'a Stmt),
     Expr(&'a Expr),
     Pat,
@@ -196,13 +196,13 @@ impl<'a> Visit<'a> for Enclosing<'a> {
     }
 
     fn visit_item_fn(&mut self, item: &'a syn::ItemFn) {
-        self.nodes.push(RustNode::Fn(&item.block));
+        self.nodes.push(RustNode::Fn(&item.sig.ident, &item.block));
         visit::visit_item_fn(self, item);
     }
 
     fn visit_impl_item_fn(&mut self, item: &'a syn::ImplItemFn) {
         if self.within(item) {
-            self.nodes.push(RustNode::Fn(&item.block));
+            self.nodes.push(RustNode::Fn(&item.sig.ident, &item.block));
             visit::visit_impl_item_fn(self, item);
         }
     }

@@ -65,7 +65,7 @@ pub(super) fn test_before(
     };
     if strength == "Relaxed" {
         let fence = around.iter().find_map(|node| match node {
-            RustNode::Fn(block) => fence(block),
+            RustNode::Fn(_, block) => fence(block),
             _ => None,
         });
         if let Some(fence) = fence {

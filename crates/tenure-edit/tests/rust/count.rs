@@ -173,6 +173,10 @@ fn a_count_that_is_used_otherwise_is_refused() {
             "decides on the count",
         ),
         ("HITS.fetch_sub(1, Relaxed); assert_eq!(HITS.load(Relaxed), 3);", "decides on the count"),
+        (
+            "fn len() -> u64 { HITS.load(Relaxed) } HITS.fetch_sub(1, Relaxed); len() == 0;",
+            "decides on the count",
+        ),
         ("m!(HITS, 1);", "it does not compile then: no method named `fetch_or`"),
     ];
     for (statement, why) in cases {
