@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use tenure_model::recording::{Line, Process};
 
-/// A use counts if it is at least this part of a line's accesses.
+use super::frequent::frequent;
+use super::sets::Sets;
+
+/// Instructions count if they do at least this part of a line's accesses.
 const SIGNIFICANT: f64 = 0.02;
 
 /// A place in objects of one origin: its call stack or type, the object's size, and the offset.
@@ -62,34 +65,6 @@ fn join_neighbours(process: &Process, lines: &[usize], sets: &mut Sets) {
 }
 
 fn significant(line: &Line) -> impl Iterator<Item = &tenure_model::recording::Entry> {
-    let total: u64 = line.entries.iter().map(|entry| entry.count).sum();
-    line.entries.iter().filter(move |entry| entry.count as f64 >= total as f64 * SIGNIFICANT)
-}
-
-/// Disjoint sets of lines.
-struct Sets(Vec<usize>);
-
-impl Sets {
-    fn new(len: usize) -> Self {
-        Self((0..len).collect())
-    }
-
-    fn root(&mut self, mut at: usize) -> usize {
-        while self.0[at] != at {
-            self.0[at] = self.0[self.0[at]];
-            at = self.0[at];
-        }
-        at
-    }
-
-    fn unite(&mut self, one: usize, other: usize) {
-        let (one, other) = (self.root(one), self.root(other));
-        self.0[one.max(other)] = one.min(other);
-    }
-
-    /// Unites with the line that had this key before.
-    fn join<K: std::hash::Hash + Eq>(&mut self, line: usize, seen: &mut HashMap<K, usize>, key: K) {
-        let first = *seen.entry(key).or_insert(line);
-        self.unite(first, line);
-    }
+    let frequent = frequent(std::iter::once(line), SIGNIFICANT);
+    line.entries.iter().filter(move |entry| frequent.contains(&(entry.access, entry.code)))
 }

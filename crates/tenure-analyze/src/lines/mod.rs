@@ -1,9 +1,11 @@
 //! Lines of one origin together, with the words that threads use, and what is wrong with them.
 
+mod frequent;
 mod kind;
 mod lock;
 mod merge;
 mod order;
+mod sets;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -45,7 +45,7 @@ pub(crate) fn line(address: u64, allocation: Option<(u64, i64)>, did: &[Did]) ->
     }
 }
 
-fn process(lines: Vec<Line>) -> Process {
+pub(crate) fn process(lines: Vec<Line>) -> Process {
     let threads = (1..=8).map(|id| Thread { id, ..Thread::default() }).collect();
     Process { lines, threads, line_bytes: 64, seconds: 1.0, ..Process::default() }
 }

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::frequent::frequent;
 use super::{CodeUse, Elements, Meaning, UsedWord};
 use tenure_model::Access;
-use tenure_model::recording::{Gaps, Process};
+use tenure_model::recording::{Entry, Gaps, Process};
 
-/// An instruction with less than this part of all accesses is how objects are made and freed, or how results are read.
+/// Instructions with less than this part of all accesses are how objects are made and freed, or how results are read.
 const SIGNIFICANT: f64 = 0.005;
 
 /// The words of these lines, by offset in their objects, or by address.
@@ -14,10 +15,12 @@ pub(super) fn words(process: &Process, lines: &[usize]) -> Vec<UsedWord> {
     /// Offset, size, access and code.
     type Key = (i64, u64, Access, u64);
     let mut uses: BTreeMap<Key, BTreeMap<u32, (u64, Gaps)>> = BTreeMap::new();
-    let mut by_code: BTreeMap<(Access, u64), u64> = BTreeMap::new();
-    for &line in lines {
-        let line = &process.lines[line];
-        for entry in &line.entries {
+    let lines_used = lines.iter().map(|&line| &process.lines[line]);
+    // Of all words together: in a large array no single word has much.
+    let frequent = frequent(lines_used.clone(), SIGNIFICANT);
+    for line in lines_used {
+        let is_frequent = |entry: &&Entry| frequent.contains(&(entry.access, entry.code));
+        for entry in line.entries.iter().filter(is_frequent) {
             let key = (
                 line.start() + i64::from(entry.offset),
                 entry.size.max(1).into(),
@@ -27,14 +30,8 @@ pub(super) fn words(process: &Process, lines: &[usize]) -> Vec<UsedWord> {
             let (count, gaps) = uses.entry(key).or_default().entry(entry.thread).or_default();
             *count += entry.count;
             gaps.add(entry.gaps);
-            *by_code.entry((entry.access, entry.code)).or_default() += entry.count;
         }
     }
-    let total: u64 = by_code.values().sum();
-    // Of all words together: in a large array no single word has much.
-    uses.retain(|&(_, _, access, code), _| {
-        by_code[&(access, code)] as f64 >= total as f64 * SIGNIFICANT
-    });
     let mut ranges: Vec<(i64, u64)> =
         uses.keys().map(|&(offset, size, ..)| (offset, size)).collect();
     // The smallest first: an access to several words, such as a copy of a struct, does not make them one.
