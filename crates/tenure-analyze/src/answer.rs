@@ -1,7 +1,7 @@
 //! The answer in short: from a report's findings, from where the time went, and from what changes give.
 
 use tenure_model::{
-    Answer, Coverage, Finding, Gain, ProposedChange, Report, Source, TimeCause, TimePart,
+    Answer, Coverage, Finding, Gain, ProposedChange, Report, Run, Source, TimeCause, TimePart,
     TimeSplit, short_place,
 };
 use tenure_report::numbers::{counted, share, times};
@@ -107,7 +107,13 @@ fn headline(
         _ if report.findings.is_empty() && has_seen_too_little(report) => {
             "Too little was seen to say whether a cache line is contended.".to_owned()
         }
-        _ if report.findings.is_empty() => "No contended cache line was found.".to_owned(),
+        _ if report.findings.is_empty() => match &report.source {
+            Source::Run(Run { left_out: left_out @ 1.., .. }) => {
+                let are = if *left_out == 1 { "is" } else { "are" };
+                format!("No contended cache line was found, except {left_out} that {are} left out.")
+            }
+            _ => "No contended cache line was found.".to_owned(),
+        },
         (0, _) if is_predicted => {
             format!("{lines}, but no change that is known would make the program 5 % faster.")
         }
@@ -281,6 +287,10 @@ mod tests {
         let mut silent = report.clone();
         silent.findings.clear();
         assert_eq!(answer(&silent, None).headline, "No contended cache line was found.");
+        let Source::Run(run) = &mut silent.source else { panic!("{silent:?}") };
+        run.left_out = 1;
+        let expected = "No contended cache line was found, except 1 that is left out.";
+        assert_eq!(answer(&silent, None).headline, expected);
         let Source::Run(run) = &mut silent.source else { panic!("{silent:?}") };
         run.doubts = vec!["Its threads never met.".to_owned()];
         let headline = answer(&silent, None).headline;

@@ -159,6 +159,7 @@ impl Budget {
     /// for none.
     pub fn suppress(&self, report: &mut Report) {
         let mut said = Vec::new();
+        let all = report.findings.len();
         for suppressed in &self.suppress {
             let entry = suppressed.entry();
             let before = report.findings.len();
@@ -171,7 +172,7 @@ impl Budget {
                 }
             });
         }
-        note_left_out(report, said);
+        note_left_out(report, all - report.findings.len(), said);
     }
 
     /// What the budget says of a report: a check for each line that needs an entry, and for each entry without a line.
@@ -385,6 +386,7 @@ mod tests {
         assert!(report.findings.iter().all(|finding| finding.rank != 1));
         assert_eq!(report.scope.findings, report.findings.len() as u64);
         let tenure_model::Source::Run(run) = report.source else { panic!("{:?}", report.source) };
+        assert_eq!(run.left_out, 1, "{:?}", run.missing);
         let [.., left_out, unused] = &run.missing[..] else { panic!("{:?}", run.missing) };
         assert_eq!(left_out, "1 finding with Session.refs left out: known.");
         assert_eq!(unused, "No finding has old.rs:*: its suppression can go.");

@@ -26,8 +26,9 @@ impl FindingFilter {
         report.findings.retain(|finding| self.takes(finding));
         let left_out = before - report.findings.len();
         if left_out > 0 {
-            let left_out = counted(left_out, "more finding");
-            note_left_out(report, [format!("{left_out} did not fit --in, --type or --yours.")]);
+            let said = counted(left_out, "more finding");
+            let said = format!("{said} did not fit --in, --type or --yours.");
+            note_left_out(report, left_out, [said]);
         }
     }
 
@@ -48,10 +49,15 @@ impl FindingFilter {
     }
 }
 
-/// Counts the findings that are left in the report of a run, answers by them, and says what was left out.
-pub(crate) fn note_left_out(report: &mut Report, said: impl IntoIterator<Item = String>) {
+/// Counts the findings that are left in the report of a run, answers by them, and says what was left out: so many lines.
+pub(crate) fn note_left_out(
+    report: &mut Report,
+    lines: usize,
+    said: impl IntoIterator<Item = String>,
+) {
     report.scope.findings = report.findings.len() as u64;
     if let Source::Run(run) = &mut report.source {
+        run.left_out += lines as u64;
         run.missing.extend(said);
         report.answer = Some(answer(report, None));
     }
@@ -84,6 +90,7 @@ mod tests {
             let yours = within.as_deref() == Some("*");
             FindingFilter { within, type_name, yours }.apply(&mut report);
             let Source::Run(run) = report.source else { panic!("{:?}", report.source) };
+            assert_eq!(run.left_out, 4 - report.findings.len() as u64);
             let ranks: Vec<u64> = report.findings.iter().map(|finding| finding.rank).collect();
             (ranks, run.missing.last().is_some_and(|said| said.ends_with("--yours.")))
         };

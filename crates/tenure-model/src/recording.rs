@@ -40,6 +40,7 @@ impl Recording {
             contended: self.contended(),
             dropped: 0,
             missing,
+            left_out: 0,
             doubts,
             time: None,
             watched: None,

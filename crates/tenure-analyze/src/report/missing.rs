@@ -17,30 +17,72 @@ pub(super) fn too_rare(accesses: u64, of: u64) -> Option<String> {
     })
 }
 
-/// Lines that are left out since a lock elsewhere seems to guard them.
+/// Lines that could change hands often and are left out all the same.
 #[derive(Debug, Default)]
-pub(super) struct Guarded {
-    pub(super) lines: usize,
+pub(super) struct LeftOut {
+    /// Since a lock elsewhere seems to guard them, which may be wrong: the threads could take the lock for something else
+    /// as often.
+    pub(super) guarded: LinesLeftOut,
+    /// Since only code that can have no data race writes them.
+    pub(super) handed_over: LinesLeftOut,
+    /// Since nothing is wrong with them: each written word has a thread of its own, and no neighbour that is used much.
+    pub(super) harmless: LinesLeftOut,
+}
+
+/// Lines that are left out for one reason.
+#[derive(Debug, Default)]
+pub(super) struct LinesLeftOut {
+    pub(super) lines: u64,
     pub(super) accesses: u64,
 }
 
-impl Guarded {
-    /// That they are left out, which may be wrong: the threads could take the lock for something else as often.
-    pub(super) fn said(&self, of: u64) -> Option<String> {
-        const WORTH_SAYING: f64 = 0.01;
+impl LinesLeftOut {
+    /// Counts more lines, and all accesses to them.
+    pub(super) fn add(&mut self, lines: usize, accesses: u64) {
+        self.lines += lines as u64;
+        self.accesses += accesses;
+    }
+
+    /// That they are left out, if they have this part of all accesses at least; `why` is of one line, and of several.
+    fn said(&self, of: u64, worth_saying: f64, why: [&str; 2]) -> Option<String> {
         let part = self.accesses as f64 / of.max(1) as f64;
-        let (lines, seem, are) = match self.lines {
-            1 => ("line", "seems", "is"),
-            _ => ("lines", "seem", "are"),
-        };
-        (part >= WORTH_SAYING).then(|| {
-            format!(
-                "{} {lines} ({:.0} % of all accesses to contended lines) {seem} to be guarded by a lock elsewhere, and \
-                 {are} left out.",
-                self.lines,
-                100.0 * part
-            )
+        let is_worth = self.lines > 0 && part >= worth_saying;
+        let (line, why) = if self.lines == 1 { ("line", why[0]) } else { ("lines", why[1]) };
+        let (lines, percent) = (self.lines, 100.0 * part);
+        is_worth.then(|| {
+            format!("{lines} {line} ({percent:.0} % of all accesses to contended lines) {why}.")
         })
+    }
+}
+
+impl LeftOut {
+    pub(super) fn lines(&self) -> u64 {
+        self.guarded.lines + self.handed_over.lines + self.harmless.lines
+    }
+
+    /// Each reason with its lines. Beside findings, few lines are not worth a sentence.
+    pub(super) fn said(&self, of: u64, has_findings: bool) -> Vec<String> {
+        let worth = |part| if has_findings { part } else { 0.0 };
+        let guarded = [
+            "seems to be guarded by a lock elsewhere, and is left out",
+            "seem to be guarded by a lock elsewhere, and are left out",
+        ];
+        let handed_over = [
+            "is left out: no code that writes it can have a data race, so a lock or a hand-over elsewhere orders the writes",
+            "are left out: no code that writes them can have a data race, so locks or hand-overs elsewhere order the writes",
+        ];
+        let harmless = [
+            "is left out: one thread does nearly all that is done there, or hardly anything there is a write",
+            "are left out: one thread does nearly all that is done to each, or hardly anything is a write",
+        ];
+        [
+            self.guarded.said(of, worth(0.01), guarded),
+            self.handed_over.said(of, worth(0.1), handed_over),
+            self.harmless.said(of, worth(0.1), harmless),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
     }
 }
 
@@ -86,14 +128,28 @@ mod tests {
     }
 
     #[test]
-    fn a_report_says_what_a_lock_elsewhere_seems_to_guard_once_it_is_a_hundredth() {
-        let said = |lines, accesses, of| Guarded { lines, accesses }.said(of);
-        assert_eq!(said(0, 0, 0), None);
-        assert_eq!(said(3, 9, 1000), None);
+    fn a_report_says_what_it_leaves_out_if_that_is_much_or_it_has_no_findings() {
+        let left_out = |[guarded, handed_over, harmless]: [(u64, u64); 3]| {
+            let [guarded, handed_over, harmless] = [guarded, handed_over, harmless]
+                .map(|(lines, accesses)| LinesLeftOut { lines, accesses });
+            LeftOut { guarded, handed_over, harmless }
+        };
+        assert!(left_out([(0, 0); 3]).said(0, false).is_empty());
+        assert!(left_out([(3, 9), (3, 99), (3, 99)]).said(1000, true).is_empty());
+        let few = left_out([(3, 9), (1, 99), (1, 0)]);
+        assert_eq!((few.lines(), few.said(1000, false).len()), (5, 3));
+        let said = left_out([(3, 10), (1, 100), (2, 100)]).said(1000, true);
+        let [guarded, handed_over, harmless] = &said[..] else { panic!("{said:?}") };
         let expected = "3 lines (1 % of all accesses to contended lines) seem to be guarded by a lock elsewhere, and are \
                         left out.";
-        assert_eq!(said(3, 10, 1000).as_deref(), Some(expected));
-        let one = said(1, 50, 100).unwrap();
+        assert_eq!(guarded, expected);
+        assert!(
+            handed_over.contains("1 line (10 %") && handed_over.contains(" is left out: no code")
+        );
+        assert!(
+            harmless.contains("2 lines (10 %") && harmless.contains(" are left out: one thread")
+        );
+        let one = &left_out([(1, 50), (0, 0), (0, 0)]).said(100, true)[0];
         assert!(one.starts_with("1 line (50 %") && one.contains(") seems to be"), "{one}");
         assert!(one.ends_with("and is left out."), "{one}");
     }

@@ -22,7 +22,7 @@ use crate::naming::names::{ProcessNames, Programs};
 use crate::naming::objects;
 use crate::naming::threads::Groups;
 use held::GuardedNames;
-use missing::Guarded;
+use missing::LeftOut;
 
 /// What was found, the worst first; `run` is the head of the report. What fixing the first `predicted` findings would give
 /// is left to predict: each takes some tenths of a second.
@@ -42,27 +42,28 @@ pub fn report(
         processes.iter().zip(&names).map(|(it, names)| Groups::of(it, names)).collect();
     let mut found: Vec<FoundLine> = Vec::new();
     let mut rare = 0_u64;
-    let mut guarded = Guarded::default();
-    let mut left_out = 0.0_f64;
+    let mut left_out = LeftOut::default();
+    let mut most_left_out = 0.0_f64;
     for (at, (&process, names)) in processes.iter().zip(&names).enumerate() {
         let (locks, written) = (Locks::of(process), plain_writes(&process.lines));
         let mut shown = BTreeSet::new();
         let mut held_for = GuardedNames::new();
         let first = found.len();
         for mut contended in lines::contended(process) {
-            let accesses = || {
-                let lines = contended.lines.iter().map(|&line| &process.lines[line]);
-                let entries = lines.flat_map(|line| &line.entries);
-                entries.map(|entry| entry.count).sum::<u64>()
-            };
-            let is_wrong = || contended.kind(process).is_some();
+            let (lines, accesses) = (contended.lines.len(), accesses(process, &contended));
+            let is_wrong = contended.kind(process).is_some();
             if contended.is_rare {
-                rare += if is_wrong() { accesses() } else { 0 };
+                rare += if is_wrong { accesses } else { 0 };
                 continue;
             }
             match contended.order(&|code| names.has_no_races(code), &locks) {
                 None => {}
-                Some(lines::WriteOrder::Races) => continue,
+                Some(lines::WriteOrder::Races) => {
+                    let why =
+                        if is_wrong { &mut left_out.handed_over } else { &mut left_out.harmless };
+                    why.add(lines, accesses);
+                    continue;
+                }
                 Some(lines::WriteOrder::Lock(line)) => {
                     let worst = &process.lines[contended.lines[0]];
                     let named = NamedWords::new(&contended, worst, names);
@@ -71,10 +72,9 @@ pub fn report(
                             let guards = held_for.entry(process.lines[line].address).or_default();
                             guards.extend(named.written(&contended, names));
                         }
-                        if is_wrong() {
-                            guarded.lines += contended.lines.len();
-                            guarded.accesses += accesses();
-                        }
+                        let why =
+                            if is_wrong { &mut left_out.guarded } else { &mut left_out.harmless };
+                        why.add(lines, accesses);
                         continue;
                     }
                 }
@@ -85,7 +85,10 @@ pub fn report(
             }
             let words = contended.words.clone();
             contended.name(|at| named.meaning(at, &words[at], names));
-            let Some(kind) = contended.kind(process) else { continue };
+            let Some(kind) = contended.kind(process) else {
+                left_out.harmless.add(lines, accesses);
+                continue;
+            };
             let seen = FindingInput {
                 process,
                 contended: &contended,
@@ -95,7 +98,6 @@ pub fn report(
             };
             let (mut finding, recorded) = finding(&seen, kind, &written);
             let observed = finding.observed.as_ref();
-            let accesses = observed.map_or(0, |observed| observed.accesses);
             let cost = observed.and_then(|observed| observed.cost);
             let share = cost.unwrap_or(accesses as f64 / all_accesses.max(1) as f64);
             finding.score = 100.0 * share;
@@ -111,13 +113,14 @@ pub fn report(
         for FoundLine { finding, lines, .. } in &mut found[first..] {
             held::add(finding, lines, &held_for);
         }
-        left_out = left_out.max(evidence::most_left_out(process, &shown));
+        most_left_out = most_left_out.max(evidence::most_left_out(process, &shown));
     }
     run.missing.extend(missing::too_rare(rare, all_accesses));
-    run.missing.extend(guarded.said(all_accesses));
+    run.left_out = left_out.lines();
+    run.missing.extend(left_out.said(all_accesses, !found.is_empty()));
     let coverage = run.watched.as_ref().and_then(|watched| watched.coverage.as_ref());
     let excludes = coverage.map_or(1.0, |coverage| coverage.excludes);
-    run.missing.extend(missing::beyond_bound(left_out, excludes));
+    run.missing.extend(missing::beyond_bound(most_left_out, excludes));
     if let Some(first) = found.first() {
         let has_lines = missing::have_lines(found.iter().map(|found| &found.finding));
         run.missing.extend(missing::debugging(processes[first.process], has_lines));
@@ -230,6 +233,12 @@ fn finding(
     (finding, pattern)
 }
 
+/// All that was done to the lines.
+fn accesses(process: &Process, contended: &Contended) -> u64 {
+    let entries = contended.lines.iter().flat_map(|&line| &process.lines[line].entries);
+    entries.map(|entry| entry.count).sum()
+}
+
 /// The plain writes of each thread.
 fn plain_writes<'a>(lines: impl IntoIterator<Item = &'a Line>) -> BTreeMap<u32, u64> {
     let mut written = BTreeMap::new();
@@ -331,7 +340,7 @@ fn observed(seen: &FindingInput<'_>) -> Observed {
             (None, Some(start)) => worst.address.wrapping_sub(start).cast_signed(),
             (None, None) => 0,
         },
-        accesses: lines().flat_map(|line| &line.entries).map(|entry| entry.count).sum(),
+        accesses: accesses(process, contended),
         possible_changes: contended.possible.capped,
         cost: {
             let watched = lines().filter_map(|line| line.watched);

@@ -51,6 +51,23 @@ fn a_report_says_what_it_leaves_out_since_a_lock_elsewhere_is_taken_as_often() {
 }
 
 #[test]
+fn a_report_without_findings_says_why_each_line_that_could_change_hands_often_is_left_out() {
+    let left_out = |lines| {
+        let Source::Run(run) = reported(lines).source else { panic!() };
+        (run.left_out, run.missing)
+    };
+    // The other thread's share is none that a finding would count.
+    let mut harmless = line(0x1000, None, &[(1, 0, Access::Add, 1), (2, 8, Access::Add, 2)]);
+    harmless.entries[0].count = 1000 * MILLION;
+    let said = "1 line (100 % of all accesses to contended lines) is left out: one thread does nearly all that is done \
+                there, or hardly anything there is a write.";
+    assert_eq!(left_out(vec![harmless.clone()]), (1, vec![said.to_owned()]));
+    // What is rare is said to be so.
+    harmless.possible.capped = 1;
+    assert_eq!(left_out(vec![harmless]), (0, vec![]));
+}
+
+#[test]
 fn what_threads_write_elsewhere_is_all_but_what_they_write_here() {
     let write = |thread| (thread, 0, Access::Write, 1);
     let here = line(0x1000, None, &[write(1), write(2), (1, 8, Access::Add, 2)]);

@@ -220,6 +220,9 @@ pub struct Run {
     pub dropped: u64,
     /// What was not seen, and why: each a sentence.
     pub missing: Vec<String>,
+    /// Lines that could change hands often, but are no findings of this report: `missing` says why.
+    #[serde(default)]
+    pub left_out: u64,
     /// Why a report without findings would prove nothing: a sentence each. For a watched program see [`Watched::coverage`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<String>,

@@ -61,6 +61,7 @@ pub(super) fn found(report: &Report, run: &Run) -> String {
     let found = match (all, shown) {
         _ if run.processes == 0 => nothing(run).to_owned(),
         (0, _) if !run.doubts.is_empty() => watched::too_little(false, &run.doubts),
+        (0, _) if run.left_out > 0 => left_out(run.left_out),
         (0, _) if run.contended > 0 => {
             "No cache line changed hands often enough to matter.".to_owned()
         }
@@ -75,6 +76,13 @@ pub(super) fn found(report: &Report, run: &Run) -> String {
     let watched = run.watched.as_ref().filter(|_| run.processes > 0);
     let excluded = watched.and_then(|it| watched::excluded(it, all > 0));
     [found, excluded.unwrap_or_default()].join(" ").trim().to_owned()
+}
+
+/// That no line is shown though so many could change hands often: [`missing`] says why.
+fn left_out(lines: u64) -> String {
+    let (are, reasons) = if lines == 1 { ("is", "reason") } else { ("are", "reasons") };
+    let lines = counted(lines, "cache line");
+    format!("{lines} could change hands often, but {are} left out for the {reasons} below.")
 }
 
 /// Why there is no process in a report.
@@ -437,11 +445,17 @@ mod tests {
         let tenure_model::Source::Run(mut run) = report.source.clone() else {
             panic!("{report:?}")
         };
-        for (contended, expected) in [
-            (0, "No cache line was contended."),
-            (1, "No cache line changed hands often enough to matter."),
+        for (contended, left_out, expected) in [
+            (0, 0, "No cache line was contended."),
+            (1, 0, "No cache line changed hands often enough to matter."),
+            (1, 1, "1 cache line could change hands often, but is left out for the reason below."),
+            (
+                1,
+                2,
+                "2 cache lines could change hands often, but are left out for the reasons below.",
+            ),
         ] {
-            run.contended = contended;
+            (run.contended, run.left_out) = (contended, left_out);
             assert_eq!(found(&report, &run), expected);
         }
     }
