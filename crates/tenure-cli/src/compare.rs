@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use tenure_measure::command::{MeasuredCommand, Ready, RunError, Server};
+use tenure_measure::command::{MeasuredCommand, Ready, RunError, Server, shell_line};
 use tenure_measure::compare::CompareRequest;
 use tenure_measure::figures::{Metric, PerTime, Printed};
 use tenure_measure::metric::Pattern;
@@ -48,18 +48,8 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "COMMAND", requires = "before")]
     build: Option<String>,
 
-    /// Measure `wall` time, `cpu` time, the `last` number printed, or what the first group of a regular expression finds
-    /// [default: what a known benchmark prints, else wall]
-    #[arg(long, value_name = "METRIC")]
-    metric: Option<String>,
-
-    /// The number that is found is work done: compare it per second of wall time or of processor time
-    #[arg(long, value_name = "TIME", requires = "metric")]
-    per: Option<PerArg>,
-
-    /// Which number is the better one [default: by its unit]
-    #[arg(long, value_name = "WHICH", requires = "metric")]
-    better: Option<BetterArg>,
+    #[command(flatten)]
+    metric: MetricArgs,
 
     /// Measure with each of these in place of `{threads}` in commands and variables
     #[arg(long, value_name = "N,N", value_delimiter = ',', value_parser = threads)]
@@ -106,6 +96,23 @@ pub(crate) struct CompareArgs {
     markdown: Option<PathBuf>,
 }
 
+/// What is measured.
+#[derive(Debug, Args)]
+pub(crate) struct MetricArgs {
+    /// Measure `wall` time, `cpu` time, the `last` number printed, or what the first group of a regular expression finds
+    /// [default: what a known benchmark prints, else wall]
+    #[arg(long, value_name = "METRIC")]
+    metric: Option<String>,
+
+    /// The number that is found is work done: compare it per second of wall time or of processor time
+    #[arg(long, value_name = "TIME", requires = "metric")]
+    per: Option<PerArg>,
+
+    /// Which number is the better one [default: by its unit]
+    #[arg(long, value_name = "WHICH", requires = "metric")]
+    better: Option<BetterArg>,
+}
+
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum PerArg {
     Second,
@@ -119,7 +126,7 @@ enum BetterArg {
 }
 
 pub(crate) fn run(arguments: &CompareArgs) -> Result<(), EarlyEnd> {
-    let metric = arguments.metric()?;
+    let metric = arguments.metric.metric()?;
     let files = [&arguments.json, &arguments.html, &arguments.markdown];
     files.into_iter().flatten().try_for_each(|path| output::check(path))?;
     let interrupt = Interrupt::catch()?;
@@ -160,15 +167,15 @@ pub(crate) fn run(arguments: &CompareArgs) -> Result<(), EarlyEnd> {
     }
 }
 
-fn early_end(error: RunError) -> EarlyEnd {
+pub(crate) fn early_end(error: RunError) -> EarlyEnd {
     match error {
         RunError::Stopped => EarlyEnd::Interrupted,
         RunError::Failed(line) => EarlyEnd::Input(line),
     }
 }
 
-impl CompareArgs {
-    fn metric(&self) -> Result<Metric, EarlyEnd> {
+impl MetricArgs {
+    pub(crate) fn metric(&self) -> Result<Metric, EarlyEnd> {
         let better = self.better.map(|it| match it {
             BetterArg::Lower => Better::Lower,
             BetterArg::Higher => Better::Higher,
@@ -195,7 +202,9 @@ impl CompareArgs {
             Some(PerArg::CpuSecond) => Metric::Work(printed, PerTime::CpuSecond),
         })
     }
+}
 
+impl CompareArgs {
     /// What is built in a folder of its own, of before and after.
     fn checkouts(&self) -> Result<[Option<(String, Checkout)>; 2], EarlyEnd> {
         let here = std::env::current_dir()
@@ -278,28 +287,4 @@ fn ready(text: &str) -> Result<Ready, EarlyEnd> {
     let pattern =
         text.parse().map_err(|error| EarlyEnd::Input(format!("--ready {text:?}: {error}")));
     pattern.map(Ready::Prints)
-}
-
-/// Words as a line for a shell.
-fn shell_line(words: &[String]) -> String {
-    let is_plain = |letter: char| letter.is_alphanumeric() || "-_./=:,+@%{}".contains(letter);
-    let quoted = |word: &String| match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.clone(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    };
-    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_reach_the_shell_as_they_are() {
-        let line = |words: &[&str]| {
-            shell_line(&words.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>())
-        };
-        assert_eq!(line(&["cargo", "bench", "--", "a b"]), "cargo bench -- 'a b'");
-        assert_eq!(line(&["it's", "", "$HOME", "{threads}"]), r"'it'\''s' '' '$HOME' {threads}");
-    }
 }

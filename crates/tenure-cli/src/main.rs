@@ -14,6 +14,8 @@ mod bench;
 mod compare;
 mod exports;
 mod failure;
+#[cfg(unix)]
+mod fix;
 mod found;
 mod interrupt;
 mod layout;
@@ -47,6 +49,8 @@ enum Command {
     Run(run::RunArgs),
     Watch(watch::WatchArgs),
     Layout(layout::LayoutArgs),
+    #[cfg(unix)]
+    Fix(fix::FixArgs),
     #[cfg(unix)]
     Compare(compare::CompareArgs),
     Sim(sim::SimArgs),
@@ -92,6 +96,8 @@ fn report(failure: EarlyEnd) -> ExitCode {
 
 fn run(arguments: CommandLine, by_cargo: bool) -> Result<(), EarlyEnd> {
     match arguments.command {
+        #[cfg(unix)]
+        Command::Fix(arguments) => fix::run(&arguments),
         #[cfg(unix)]
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),

@@ -74,6 +74,8 @@ pub struct CommandRun {
     pub stdout: String,
     /// The end of what it printed as errors.
     pub stderr: String,
+    /// How it failed, with its last words.
+    pub failure: Option<String>,
 }
 
 /// Why a run has no figures.
@@ -104,6 +106,26 @@ impl MeasuredCommand {
         threads: Option<u64>,
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<CommandRun, RunError> {
+        let run = self.outcome(threads, stop)?;
+        match &run.failure {
+            Some(how) => {
+                let line = replaced(&self.line, threads);
+                Err(RunError::Failed(format!("`{line}` {how}")))
+            }
+            None => Ok(run),
+        }
+    }
+
+    /// Runs it to its end, as [`run`](Self::run); it may fail.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be started, or is stopped.
+    pub fn outcome(
+        &self,
+        threads: Option<u64>,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<CommandRun, RunError> {
         let before = CpuClock::now();
         let server = self.server.as_ref().map(|it| self.serve(it, threads, stop)).transpose()?;
         let started = Instant::now();
@@ -116,11 +138,9 @@ impl MeasuredCommand {
         }
         let used = CpuClock::now().since(&before);
         let (stdout, stderr) = (text(&group.stdout), text(&group.stderr));
-        if !status.as_ref().is_ok_and(ExitStatus::success) {
-            let line = replaced(&self.line, threads);
-            return Err(RunError::Failed(format!("`{line}` {}", ended(status, &stderr))));
-        }
-        Ok(CommandRun { wall, cpu: used.children, others: used.others, stdout, stderr })
+        let is_success = status.as_ref().is_ok_and(ExitStatus::success);
+        let failure = (!is_success).then(|| ended(status, &stderr));
+        Ok(CommandRun { wall, cpu: used.children, others: used.others, stdout, stderr, failure })
     }
 
     fn start(&self, line: &str, threads: Option<u64>) -> Result<ProcessGroup, RunError> {
@@ -255,6 +275,17 @@ impl Drop for ProcessGroup {
     }
 }
 
+/// Words as a line for a shell, which gives a program these words again.
+#[must_use]
+pub fn shell_line(words: &[String]) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "-_./=:,+@%{}".contains(letter);
+    let quoted = |word: &String| match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.clone(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    };
+    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
 fn is_open(port: u16) -> bool {
     TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok()
 }
@@ -360,6 +391,13 @@ mod tests {
     fn served(server: &str, ready: Ready, line: &str) -> Result<CommandRun, RunError> {
         let server = Some(Server { line: server.to_owned(), ready });
         MeasuredCommand { line: line.to_owned(), server, ..Default::default() }.run(None, &|| false)
+    }
+
+    #[test]
+    fn words_reach_the_program_through_the_shell() {
+        let words =
+            ["printf", "%s|", "it's", "", "$HOME", "a b", "{threads}", "--x=1"].map(str::to_owned);
+        assert_eq!(run(&shell_line(&words)).unwrap().stdout, "it's||$HOME|a b|{threads}|--x=1|");
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! | [`TimeSplit`], [`Answer`] | where the threads' time went; the answer in short |
 //! | [`Remedy`], [`Target`] | ways to fix a line, and the place in the source that changes |
 //! | [`Comparison`] | which of two programs is faster |
+//! | [`FixReport`] | what became of changes that were made and measured |
 //! | [`SourceEdit`] | a piece of a source file that a change replaces |
 //! | [`Language`] | the language of a source |
 //! | [`Progress`] | how long work tells how far it is |
@@ -20,6 +21,7 @@ mod code;
 mod comparison;
 mod edit;
 mod ended;
+mod fix;
 mod language;
 mod progress;
 mod remedy;
@@ -35,6 +37,7 @@ pub use comparison::{
 };
 pub use edit::SourceEdit;
 pub use ended::{Ended, signal_name};
+pub use fix::{FixOutcome, FixReport, TriedChange};
 pub use language::Language;
 pub use progress::Progress;
 pub use remedy::{Declaration, Remedy, Target};

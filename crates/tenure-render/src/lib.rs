@@ -8,7 +8,7 @@
 //! A format is a module with an [`Exporter`], such as [`terminal`], [`html`](mod@html) and [`json`], and what files can be written in
 //! has a line in [`FILE_FORMATS`].
 //!
-//! [`comparison`] shows which of two programs is faster, in its own formats.
+//! [`comparison`] shows which of two programs is faster, and [`fix`] what became of changes, in their own formats.
 //!
 //! A *line map* has one row for each cache line and cells as wide as members are long. Beside its colour each cell has
 //! a sign:
@@ -24,6 +24,7 @@
 //! | `░` | is none: a hole |
 
 pub mod comparison;
+pub mod fix;
 pub mod html;
 pub mod json;
 pub mod terminal;

@@ -30,7 +30,7 @@ fn row(name: &str, range: [f64; 3], verdict: ComparisonVerdict) -> ComparedBench
 }
 
 /// One benchmark, which is faster.
-pub(super) fn one() -> Comparison {
+pub(crate) fn one() -> Comparison {
     let side = |command: &str| ComparedSide { command: command.to_owned(), revision: None };
     Comparison {
         schema: Comparison::SCHEMA.to_owned(),
@@ -49,7 +49,7 @@ pub(super) fn one() -> Comparison {
 }
 
 /// A benchmark for each verdict.
-pub(super) fn many() -> Comparison {
+pub(crate) fn many() -> Comparison {
     let not_resolved = ComparisonVerdict::NotResolved { more_rounds: 40 };
     Comparison {
         metric: "what the benchmarks print".to_owned(),
@@ -70,7 +70,7 @@ pub(super) fn many() -> Comparison {
 }
 
 /// A benchmark at several numbers of threads.
-pub(super) fn sweep() -> Comparison {
+pub(crate) fn sweep() -> Comparison {
     let at = |threads, median: f64| ComparedBenchmark {
         threads: Some(threads),
         unit: "ops/s".to_owned(),
@@ -82,6 +82,6 @@ pub(super) fn sweep() -> Comparison {
     Comparison { rows: vec![at(1, 1.05), at(2, 1.6), at(8, 4.2)], ..one() }
 }
 
-pub(super) fn all() -> [Comparison; 3] {
+pub(crate) fn all() -> [Comparison; 3] {
     [one(), many(), sweep()]
 }

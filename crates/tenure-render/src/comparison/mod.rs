@@ -3,14 +3,14 @@
 mod markdown;
 mod page;
 mod terminal;
-mod words;
+pub(crate) mod words;
 
 pub use markdown::markdown;
 pub use page::page;
 pub use terminal::terminal;
 
 #[cfg(test)]
-mod fixtures;
+pub(crate) mod fixtures;
 
 #[cfg(test)]
 mod tests {

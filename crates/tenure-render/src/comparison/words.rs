@@ -12,7 +12,7 @@ pub(super) fn interval(speedup: Speedup) -> String {
 }
 
 /// What a benchmark shows: a clause.
-pub(super) fn verdict(row: &ComparedBenchmark) -> String {
+pub(crate) fn verdict(row: &ComparedBenchmark) -> String {
     let Speedup { median, range: [low, high] } = row.speedup;
     match row.verdict {
         ComparisonVerdict::Faster => {
@@ -86,7 +86,7 @@ pub(super) fn measured(it: &Comparison) -> String {
     )
 }
 
-pub(super) fn capital(text: &str) -> String {
+pub(crate) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map(|it| it.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }

@@ -1,0 +1,209 @@
+//! `tenure fix`.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use tenure_analyze::diff;
+use tenure_edit::Padding;
+use tenure_fix::session::FixRequest;
+use tenure_measure::command::{MeasuredCommand, RunError, shell_line};
+use tenure_model::{FixReport, Report};
+use tenure_render::fix;
+
+use crate::compare::{MetricArgs, early_end};
+use crate::failure::EarlyEnd;
+use crate::interrupt::Interrupt;
+use crate::output;
+use crate::progress::ProgressDisplay;
+use crate::values::{count, duration};
+
+/// Make the changes of a report in a copy of the source, test and measure them, and write a patch of those that pay
+///
+/// Each change is edited, built, tested, compared with the tree without it, and recorded again. Your files stay as they are, unless
+/// --apply is given. Rust, C and C++: members, elements and variables on lines of their own, counts per thread, a test before a store, a borrow
+/// in place of a clone. Of other changes the report has words and code.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+                        tenure fix -- cargo bench\n  \
+                        tenure fix 1 --from report.json -- cargo bench --bench router\n  \
+                        tenure fix --build 'make -j2' --test 'make check' -- ./bench\n\n\
+                        Exit status: 0, also if no change pays; 2 on wrong usage, or if nothing can be tried; 130 if Ctrl-C ended it \
+                        early, after it wrote what was done.")]
+pub(crate) struct FixArgs {
+    /// Try these changes of the report, by their numbers [default: the first three]
+    #[arg(value_name = "N")]
+    numbers: Vec<u64>,
+
+    /// The benchmark: a command, or one line in quotes
+    #[arg(required = true, last = true, value_name = "BENCH")]
+    command: Vec<String>,
+
+    /// Take changes from this report, written by `tenure run --json` or `tenure watch --json` [default: record BENCH first]
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
+
+    /// Build by this command [default: what BENCH of cargo builds; make, cmake or meson]
+    #[arg(long, value_name = "COMMAND")]
+    build: Option<String>,
+
+    /// Test by this command [default: `cargo test`, if BENCH is cargo]
+    #[arg(long, value_name = "COMMAND")]
+    test: Option<String>,
+
+    /// Pad Rust types by this dependency, which the crate has to have; `none` writes a type
+    #[arg(long, value_name = "CRATE", default_value = "none")]
+    dependency: DependencyArg,
+
+    #[command(flatten)]
+    metric: MetricArgs,
+
+    /// Compare in at most N rounds
+    #[arg(long, value_name = "N", default_value = "20", value_parser = count)]
+    rounds: usize,
+
+    /// Compare each change for at most this time [default: 5m, but not before intervals have their probability]
+    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    time: Option<Duration>,
+
+    /// Keep changes that are not faster here, but are predicted to be on more CPUs
+    #[arg(long)]
+    keep_predicted: bool,
+
+    /// Apply the patch to your files, unless they have uncommitted changes
+    #[arg(long)]
+    apply: bool,
+
+    /// Write the patch to FILE
+    #[arg(long, value_name = "FILE", default_value = "fix.patch")]
+    patch: PathBuf,
+
+    /// Write what became of each change as JSON to FILE, or to standard output in place of text with `-`
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum DependencyArg {
+    None,
+    CrossbeamUtils,
+    Tenure,
+}
+
+pub(crate) fn run(arguments: &FixArgs) -> Result<(), EarlyEnd> {
+    let metric = arguments.metric.metric()?;
+    arguments.json.iter().chain([&arguments.patch]).try_for_each(|path| output::check(path))?;
+    let report = arguments.from.as_deref().map(diff::read).transpose().map_err(EarlyEnd::input)?;
+    let here = std::env::current_dir()
+        .map_err(|error| EarlyEnd::Input(format!("cannot find the current folder: {error}")))?;
+    let interrupt = Interrupt::catch()?;
+    let came = interrupt.handle();
+    let stop = || came.get();
+    let record = |folder: &Path| recorded(folder, &arguments.command, &stop);
+    let request = FixRequest {
+        here: here.clone(),
+        command: arguments.command.clone(),
+        build: arguments.build.clone(),
+        test: arguments.test.clone(),
+        numbers: arguments.numbers.clone(),
+        padding: match arguments.dependency {
+            DependencyArg::None => Padding::Own,
+            DependencyArg::CrossbeamUtils => Padding::Crossbeam,
+            DependencyArg::Tenure => Padding::Tenure,
+        },
+        metric,
+        rounds: arguments.rounds.max(1),
+        time: arguments.time,
+        keep_predicted: arguments.keep_predicted,
+    };
+    let fixed = request.fix(report, &record, &stop, &ProgressDisplay::new());
+    let fixed = fixed.map_err(early_end)?;
+    if !fixed.patch.is_empty() {
+        output::write(&arguments.patch, &fixed.patch)?;
+    }
+    arguments.tell(&fixed)?;
+    if arguments.apply && !fixed.patch.is_empty() {
+        apply(&here, &arguments.patch)?;
+    }
+    if stop() { Err(EarlyEnd::Interrupted) } else { Ok(()) }
+}
+
+impl FixArgs {
+    fn tell(&self, fixed: &FixReport) -> Result<(), EarlyEnd> {
+        if let Some(path) = &self.json {
+            output::write(path, &tenure_report::json::render(fixed))?;
+        }
+        if self.json.as_deref().is_some_and(output::is_stdout) {
+            return Ok(());
+        }
+        output::print(&fix::terminal(fixed, output::style()))?;
+        if fixed.patch.is_empty() {
+            return Ok(());
+        }
+        let path = self.patch.display();
+        let how = if self.apply { String::new() } else { format!(" (git apply {path})") };
+        output::print(&format!("\nPatch: {path}{how}\n"))
+    }
+}
+
+/// Records the benchmark by this same program: a build of cargo's by `tenure run`, any other by `tenure watch`.
+fn recorded(
+    folder: &Path,
+    words: &[String],
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Result<Report, RunError> {
+    let failed = |what: String| RunError::Failed(format!("cannot record the benchmark: {what}"));
+    let this = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
+    let file = tempfile::NamedTempFile::new().map_err(|error| failed(error.to_string()))?;
+    let words: Vec<String> = match words {
+        [line] => vec!["sh".to_owned(), "-c".to_owned(), line.clone()],
+        words => words.to_vec(),
+    };
+    let verb = if words[0] == "cargo" { "run" } else { "watch" };
+    let start = [&this.to_string_lossy(), verb, "--json", &file.path().to_string_lossy(), "--"];
+    let start: Vec<String> = start.map(str::to_owned).to_vec();
+    let command = MeasuredCommand {
+        line: shell_line(&[start, words].concat()),
+        directory: Some(folder.to_owned()),
+        ..MeasuredCommand::default()
+    };
+    let run = command.outcome(None, stop)?;
+    match diff::read(file.path()) {
+        Ok(report) => Ok(report),
+        Err(error) => Err(failed(run.failure.unwrap_or_else(|| error.to_string()))),
+    }
+}
+
+fn apply(here: &Path, patch: &Path) -> Result<(), EarlyEnd> {
+    let patch = fs::canonicalize(patch).unwrap_or_else(|_| patch.to_owned());
+    let git = |words: &[&str]| {
+        let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+        let output =
+            Command::new("git").arg("-C").arg(here).args(words).stdin(Stdio::null()).output();
+        output.map_err(|error| EarlyEnd::Input(format!("cannot run git: {error}")))
+    };
+    let path = patch.to_string_lossy();
+    let top = git(&["rev-parse", "--show-toplevel"])?;
+    let top = String::from_utf8_lossy(&top.stdout).trim_end().to_owned();
+    let numbers = git(&["-C", &top, "apply", "--numstat", "-z", &path])?;
+    let files = String::from_utf8_lossy(&numbers.stdout).into_owned();
+    for file in files.split('\0').filter_map(|line| line.split('\t').nth(2)) {
+        let status = git(&["-C", &top, "status", "--porcelain", "--", file])?;
+        if !status.stdout.is_empty() {
+            let line = format!(
+                "{file} has uncommitted changes, so the patch was not applied: commit them, then git apply {path}"
+            );
+            return Err(EarlyEnd::Input(line));
+        }
+    }
+    let applied = git(&["-C", &top, "apply", &path])?;
+    if applied.status.success() {
+        return output::print("Applied.\n");
+    }
+    let said = String::from_utf8_lossy(&applied.stderr);
+    let line = said.lines().next_back().unwrap_or("git does not say why").to_owned();
+    Err(EarlyEnd::Input(format!("the patch was not applied: {line}")))
+}

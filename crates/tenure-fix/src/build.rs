@@ -1,0 +1,237 @@
+//! Builds and tests a copy of the tree.
+
+use std::path::{Path, PathBuf};
+
+use tenure_edit::rust::{Asked, follow_up};
+use tenure_edit::{SourceChange, SourcePlace};
+use tenure_measure::command::{CommandRun, MeasuredCommand, RunError, shell_line};
+use tenure_model::SourceEdit;
+
+use crate::trees::Tree;
+
+/// How often what the compiler asks for is edited: each time may uncover more.
+const MAX_BUILDS: usize = 8;
+
+/// How the program is built and tested, and how it runs.
+#[derive(Debug, Clone)]
+pub(crate) struct Commands {
+    /// The benchmark, as a line for a shell.
+    pub(crate) run: String,
+    /// Builds; of cargo each prints JSON.
+    pub(crate) build: Vec<String>,
+    /// The tests, if there are any.
+    pub(crate) test: Option<String>,
+    pub(crate) is_cargo: bool,
+}
+
+impl Commands {
+    /// `words` is the benchmark; `build` and `test` were asked for. Where nothing was, cargo's own commands are taken, or those that
+    /// the files of the tree suggest.
+    pub(crate) fn of(
+        words: &[String],
+        build: Option<&str>,
+        test: Option<&str>,
+        here: &Path,
+    ) -> Result<Self, String> {
+        let run = match words {
+            [line] => line.clone(),
+            words => shell_line(words),
+        };
+        let given: Vec<String> = match words {
+            [line] => line.split_whitespace().map(str::to_owned).collect(),
+            words => words.to_vec(),
+        };
+        let is_cargo = build.is_none() && given.first().is_some_and(|it| it == "cargo");
+        if is_cargo {
+            let bench = cargo_build(&given)
+                .ok_or_else(|| "fix builds `cargo run`, `cargo bench` and `cargo test`; of other commands it takes --build".to_owned())?;
+            let test = test.map_or_else(|| "cargo test".to_owned(), str::to_owned);
+            let tests =
+                Some(shell_line(&[&words_of("cargo test --no-run")[..], &words_of(JSON)].concat()))
+                    .filter(|_| test == "cargo test");
+            return Ok(Self {
+                run,
+                build: [Some(bench), tests].into_iter().flatten().collect(),
+                test: Some(test),
+                is_cargo,
+            });
+        }
+        let has = |file: &str| here.join(file).is_file();
+        let guess = || match () {
+            () if has("Makefile") || has("makefile") || has("GNUmakefile") => {
+                Some("make -j2".to_owned())
+            }
+            () if has("CMakeLists.txt") => {
+                Some("cmake -B build && cmake --build build -j2".to_owned())
+            }
+            () if has("meson.build") => {
+                Some("{ [ -d build ] || meson setup build; } && meson compile -C build".to_owned())
+            }
+            () => None,
+        };
+        let build = build.map(str::to_owned).or_else(guess);
+        let build = build.ok_or_else(|| {
+            "how to build the program is not known: add --build, such as --build 'make -j2'"
+                .to_owned()
+        })?;
+        Ok(Self { run, build: vec![build], test: test.map(str::to_owned), is_cargo })
+    }
+}
+
+const JSON: &str = "--message-format=json";
+
+fn words_of(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+/// The call of cargo that builds what this one runs, and prints JSON.
+fn cargo_build(words: &[String]) -> Option<String> {
+    let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    let mut words = words[..end].to_vec();
+    let is_verb = |word: &&mut String| !word.starts_with(['-', '+']);
+    let verb = words.iter_mut().skip(1).find(is_verb)?;
+    let more = match verb.as_str() {
+        "run" | "r" => {
+            "build".clone_into(verb);
+            None
+        }
+        "bench" | "test" | "t" => Some("--no-run".to_owned()),
+        _ => return None,
+    };
+    words.extend(more.into_iter().chain([JSON.to_owned()]));
+    Some(shell_line(&words))
+}
+
+/// A command in a copy of the tree.
+pub(crate) fn command(tree: &Tree, line: &str) -> MeasuredCommand {
+    let target = tree.target.to_string_lossy().into_owned();
+    MeasuredCommand {
+        line: line.to_owned(),
+        directory: Some(tree.here()),
+        variables: vec![("CARGO_TARGET_DIR".to_owned(), target)],
+        server: None,
+    }
+}
+
+/// What was edited, to be followed up.
+pub(crate) struct Edited<'a> {
+    pub(crate) change: &'a SourceChange,
+    /// Its place, whose file is a path in the tree.
+    pub(crate) place: &'a SourcePlace,
+    /// The text of that file before.
+    pub(crate) before: &'a str,
+    pub(crate) options: &'a tenure_edit::EditOptions,
+    /// The top of the user's tree.
+    pub(crate) user: &'a Path,
+}
+
+/// Builds everything, and edits what the compiler asks for. The error is a line, and tells what does not build.
+pub(crate) fn build(
+    tree: &Tree,
+    commands: &Commands,
+    edited: Option<&Edited<'_>>,
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Result<(), RunError> {
+    for line in &commands.build {
+        let mut builds = 0;
+        loop {
+            let run = command(tree, line).outcome(None, stop)?;
+            builds += 1;
+            let asked = match edited.filter(|_| commands.is_cargo) {
+                Some(edited) if builds < MAX_BUILDS => {
+                    asked_for(tree, edited, &run).map_err(RunError::Failed)?
+                }
+                _ => Vec::new(),
+            };
+            match (asked.is_empty(), run.failure.is_none()) {
+                (true, true) => break,
+                (true, false) => {
+                    return Err(RunError::Failed(format!(
+                        "it does not build: {}",
+                        first_error(&run)
+                    )));
+                }
+                (false, _) => tree.edit(&asked).map_err(RunError::Failed)?,
+            }
+        }
+    }
+    Ok(())
+}
+
+fn asked_for(
+    tree: &Tree,
+    edited: &Edited<'_>,
+    build: &CommandRun,
+) -> Result<Vec<SourceEdit>, String> {
+    let Edited { change, place, before, options, user } = *edited;
+    let asked = Asked { before, change, place, options };
+    let path = |file: &Path| tree.find(user, file);
+    let read = |file: &Path| {
+        let error = || std::io::Error::new(std::io::ErrorKind::NotFound, "not the program's own");
+        let found = path(file).ok_or_else(error)?;
+        tree.read(&found).map_err(std::io::Error::other)
+    };
+    let edits = follow_up(&asked, &build.stdout, &read).map_err(|refusal| refusal.to_string())?;
+    let in_tree = |edit: SourceEdit| {
+        let file: PathBuf = path(Path::new(&edit.file))
+            .ok_or_else(|| format!("{} is not the program's own", edit.file))?;
+        Ok(SourceEdit { file: file.to_string_lossy().into_owned(), ..edit })
+    };
+    edits.into_iter().map(in_tree).collect()
+}
+
+/// The first error that a compiler printed, or else the last line.
+pub(crate) fn first_error(run: &CommandRun) -> String {
+    let lines = || run.stderr.lines().chain(run.stdout.lines().filter(|it| !it.starts_with('{')));
+    let error = lines().find(|line| {
+        line.starts_with("error")
+            || line.contains(": error:")
+            || line.contains(" FAILED")
+            || line.contains("panicked at")
+    });
+    let last = lines().rfind(|line| !line.trim().is_empty());
+    error.or(last).unwrap_or("it does not say why").trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        words_of(text)
+    }
+
+    #[test]
+    fn cargo_builds_what_it_would_run() {
+        let build = |text: &str| cargo_build(&words(text));
+        assert_eq!(
+            build("cargo run --release -- --bench x").unwrap(),
+            "cargo build --release --message-format=json"
+        );
+        assert_eq!(
+            build("cargo +nightly bench --bench a").unwrap(),
+            "cargo +nightly bench --bench a --no-run --message-format=json"
+        );
+        assert_eq!(build("cargo -q t").unwrap(), "cargo -q t --no-run --message-format=json");
+        assert_eq!(build("cargo nextest run"), None);
+    }
+
+    #[test]
+    fn a_tree_suggests_its_build_and_a_line_or_words_are_a_command() {
+        let folder = tempfile::tempdir().unwrap();
+        let of = |words: &[String]| Commands::of(words, None, None, folder.path());
+        assert!(of(&words("./bench -n 1")).unwrap_err().contains("--build"));
+        std::fs::write(folder.path().join("Makefile"), "all:\n").unwrap();
+        let commands = of(&words("./bench -n 1")).unwrap();
+        assert_eq!(
+            (&*commands.run, &commands.build[0][..], commands.test),
+            ("./bench -n 1", "make -j2", None)
+        );
+        let cargo = of(&["cargo bench --bench a".to_owned()]).unwrap();
+        assert_eq!(cargo.build.len(), 2);
+        assert_eq!(cargo.test.as_deref(), Some("cargo test"));
+        let tested =
+            Commands::of(&words("cargo bench"), None, Some("./t.sh"), folder.path()).unwrap();
+        assert_eq!((tested.build.len(), tested.test.as_deref()), (1, Some("./t.sh")));
+    }
+}

@@ -1,0 +1,18 @@
+//! From a finding to a patch: each change is made in a copy of the source, built, tested and measured. The user's tree is not touched.
+//!
+//! ```text
+//!  report ─> change ─> edits ─> build (and what the compiler asks for) ─> test ─> compare ─> record again ─> kept or withdrawn
+//! ```
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`session`] | tries one change after another |
+//! | `asked` | the edit that a finding's repair is |
+//! | `trees` | two copies of the user's tree: without and with the change |
+//! | `build` | builds and tests a copy |
+#![cfg(unix)]
+
+mod asked;
+mod build;
+pub mod session;
+mod trees;

@@ -1,0 +1,404 @@
+//! Tries one change after another.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tenure_edit::c::SourceText;
+use tenure_edit::{EditOptions, Padding, SourceChange, SourcePlace, c, rust};
+use tenure_measure::command::RunError;
+use tenure_measure::compare::CompareRequest;
+use tenure_measure::figures::Metric;
+use tenure_model::{
+    ComparisonEnd, ComparisonVerdict, Finding, FixOutcome, FixReport, Language, Progress,
+    ProposedChange, Report, SourceEdit, TriedChange,
+};
+use tenure_report::machine;
+
+use crate::asked::{self, Start};
+use crate::build::{self, Commands, Edited, command};
+use crate::trees::{Trees, git};
+
+/// Changes that are tried where none is named.
+const DEFAULT_CHANGES: usize = 3;
+/// Steps of a change, for the progress.
+const STEPS: u64 = 4;
+
+/// Which changes to try, and how.
+#[derive(Debug, Clone)]
+pub struct FixRequest {
+    /// The user's folder.
+    pub here: PathBuf,
+    /// The benchmark: words, or one line for a shell.
+    pub command: Vec<String>,
+    /// A build in place of the one that the command or the tree suggests.
+    pub build: Option<String>,
+    /// Tests in place of `cargo test`.
+    pub test: Option<String>,
+    /// Numbers of changes in the report; the first three if there are none.
+    pub numbers: Vec<u64>,
+    /// What Rust types are padded with.
+    pub padding: Padding,
+    /// What is measured.
+    pub metric: Metric,
+    /// The most rounds of a comparison.
+    pub rounds: usize,
+    /// The most time of a comparison.
+    pub time: Option<Duration>,
+    /// Whether changes that do not pay here, and are predicted to pay elsewhere, are in the patch.
+    pub keep_predicted: bool,
+}
+
+/// Records the benchmark in a folder, and says what was found there.
+pub type Record<'a> = dyn Fn(&Path) -> Result<Report, RunError> + 'a;
+
+impl FixRequest {
+    /// Tries the changes of a report, or of a recording if there is none. `record` records again once a change is made.
+    ///
+    /// # Errors
+    ///
+    /// Nothing can be tried: one line says why. A change that fails is withdrawn, and is no error.
+    pub fn fix(
+        &self,
+        report: Option<Report>,
+        record: &Record<'_>,
+        stop: &(dyn Fn() -> bool + Sync),
+        progress: &dyn Progress,
+    ) -> Result<FixReport, RunError> {
+        let trees = Trees::of(&self.here).map_err(RunError::Failed)?;
+        let top = git(&self.here, &["rev-parse", "--show-toplevel"]).map_err(RunError::Failed)?;
+        let commands = Commands::of(
+            &self.command,
+            self.build.as_deref(),
+            self.test.as_deref(),
+            &trees.both[0].here(),
+        );
+        let session = Session {
+            request: self,
+            trees,
+            user: top.into(),
+            commands: commands.map_err(RunError::Failed)?,
+            stop,
+            record,
+        };
+        session.run(report, progress)
+    }
+}
+
+struct Session<'a> {
+    request: &'a FixRequest,
+    trees: Trees,
+    /// The top of the user's tree.
+    user: PathBuf,
+    commands: Commands,
+    stop: &'a (dyn Fn() -> bool + Sync),
+    record: &'a Record<'a>,
+}
+
+impl Session<'_> {
+    fn run(&self, report: Option<Report>, progress: &dyn Progress) -> Result<FixReport, RunError> {
+        progress.begin("fixing", 1);
+        progress.at("unmodified", "building");
+        let without = &self.trees.both[0];
+        build::build(without, &self.commands, None, self.stop)?;
+        let report = match report {
+            Some(report) => report,
+            None => {
+                progress.at("unmodified", "recording");
+                (self.record)(&without.here())?
+            }
+        };
+        let changes = self.chosen(&report)?;
+        progress.begin("fixing", STEPS * changes.len() as u64);
+        let mut notes = Vec::new();
+        if self.commands.test.is_none() {
+            notes.push("No tests were run: name them by --test".to_owned());
+        }
+        let mut tried = Vec::new();
+        for change in changes {
+            match self.tried(change, &report, progress) {
+                Ok(change) => tried.push(change),
+                Err(RunError::Stopped) => {
+                    self.trees.withdraw().map_err(RunError::Failed)?;
+                    notes.push("It was interrupted: later changes were not tried".to_owned());
+                    break;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        progress.end();
+        Ok(FixReport {
+            schema: FixReport::SCHEMA.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            command: self.commands.run.clone(),
+            machine: machine::describe().line(),
+            changes: tried,
+            patch: self.trees.patch().map_err(RunError::Failed)?,
+            notes,
+        })
+    }
+
+    fn chosen<'r>(&self, report: &'r Report) -> Result<Vec<&'r ProposedChange>, RunError> {
+        let answer = report.answer.as_ref();
+        let all: Vec<_> =
+            answer.iter().flat_map(|it| it.changes.iter().chain(&it.not_worth)).collect();
+        if all.is_empty() {
+            let said = answer.map_or("the report has no answer", |it| &it.headline);
+            return Err(RunError::Failed(format!("there is no change to try: {said}")));
+        }
+        let numbers = &self.request.numbers;
+        if numbers.is_empty() {
+            return Ok(all.into_iter().take(DEFAULT_CHANGES).collect());
+        }
+        let by_number = |number: &u64| {
+            let found = all.iter().find(|it| it.number == *number).copied();
+            found.ok_or_else(|| {
+                RunError::Failed(format!("the report has no change {number}: it has {}", all.len()))
+            })
+        };
+        numbers.iter().map(by_number).collect()
+    }
+
+    fn tried(
+        &self,
+        change: &ProposedChange,
+        report: &Report,
+        progress: &dyn Progress,
+    ) -> Result<TriedChange, RunError> {
+        let subject = format!("change {}", change.number);
+        let mut tried = TriedChange {
+            number: change.number,
+            place: change.place.clone(),
+            what: change.what.clone(),
+            predicted: change.gain,
+            outcome: FixOutcome::DoesNotPay,
+            measured: None,
+            is_silent: None,
+            edits: Vec::new(),
+        };
+        let finding = report.findings.iter().find(|it| it.rank == change.finding);
+        let asked = finding.and_then(|it| Some((it, it.repairs.first()?)));
+        let asked = asked.ok_or_else(|| "the report does not have its finding".to_owned());
+        let asked =
+            asked.and_then(|(finding, repair)| Ok((finding, asked::edit(finding, repair)?)));
+        let (finding, (edit, start)) = match asked {
+            Ok(asked) => asked,
+            Err(why) => {
+                progress.advance(STEPS);
+                return Ok(TriedChange { outcome: FixOutcome::ByHand { why }, ..tried });
+            }
+        };
+        progress.at(&subject, "building");
+        let outcome = self.made(&edit, &start, report.line_bytes, &mut tried, &subject, progress);
+        match outcome {
+            Ok(()) => {}
+            Err(RunError::Stopped) => return Err(RunError::Stopped),
+            Err(RunError::Failed(why)) => {
+                self.trees.withdraw().map_err(RunError::Failed)?;
+                tried.outcome = FixOutcome::Withdrawn { why };
+                return Ok(tried);
+            }
+        }
+        progress.at(&subject, "recording again");
+        tried.is_silent = match (self.record)(&self.trees.both[1].here()) {
+            Ok(again) => Some(!again.findings.iter().any(|it| is_same(it, finding))),
+            Err(RunError::Stopped) => return Err(RunError::Stopped),
+            Err(RunError::Failed(_)) => None,
+        };
+        progress.advance(1);
+        let rows = tried.measured.iter().flat_map(|it| &it.rows);
+        let verdicts: Vec<_> = rows.map(|row| row.verdict).collect();
+        let pays = verdicts.contains(&ComparisonVerdict::Faster)
+            && !verdicts.contains(&ComparisonVerdict::Slower);
+        let is_predicted = change.gain.is_some_and(|gain| gain.range[0] > 1.0);
+        tried.outcome = match () {
+            () if pays => FixOutcome::Kept,
+            () if self.request.keep_predicted && is_predicted => FixOutcome::KeptPredicted,
+            () => FixOutcome::DoesNotPay,
+        };
+        match tried.outcome {
+            FixOutcome::DoesNotPay => self.trees.withdraw(),
+            _ => self.trees.keep(),
+        }
+        .map_err(RunError::Failed)?;
+        Ok(tried)
+    }
+
+    /// Edits, builds, tests and measures.
+    fn made(
+        &self,
+        change: &SourceChange,
+        start: &Start,
+        line_bytes: u64,
+        tried: &mut TriedChange,
+        subject: &str,
+        progress: &dyn Progress,
+    ) -> Result<(), RunError> {
+        let [_, with] = &self.trees.both;
+        let failed = RunError::Failed;
+        let options = EditOptions { line_bytes, padding: self.request.padding };
+        let (place, before, edits) = self.first(change, start, &options).map_err(failed)?;
+        with.edit(&edits).map_err(failed)?;
+        let edited =
+            Edited { change, place: &place, before: &before, options: &options, user: &self.user };
+        build::build(with, &self.commands, Some(&edited), self.stop)?;
+        tried.edits = self.trees.edits().map_err(failed)?;
+        progress.advance(1);
+        if let Some(test) = &self.commands.test {
+            progress.at(subject, "testing");
+            let run = command(with, test).outcome(None, self.stop)?;
+            if run.failure.is_some() {
+                return Err(failed(format!("its tests fail: {}", build::first_error(&run))));
+            }
+        }
+        progress.advance(1);
+        progress.at(subject, "comparing");
+        let comparison = CompareRequest {
+            commands: [0, 1].map(|it| command(&self.trees.both[it], &self.commands.run)),
+            revisions: [None, Some("with the change".to_owned())],
+            metric: self.request.metric.clone(),
+            threads: Vec::new(),
+            within: 0.02,
+            rounds: self.request.rounds,
+            time: self.request.time,
+        }
+        .compare(self.stop, &())?;
+        if comparison.ended == ComparisonEnd::Interrupted {
+            return Err(RunError::Stopped);
+        }
+        progress.advance(1);
+        tried.measured = Some(comparison);
+        Ok(())
+    }
+
+    /// The place, its file's text, and the first edits.
+    fn first(
+        &self,
+        change: &SourceChange,
+        start: &Start,
+        options: &EditOptions,
+    ) -> Result<(SourcePlace, String, Vec<SourceEdit>), String> {
+        let with = &self.trees.both[1];
+        let find = |file: &Path| with.find(&self.user, file);
+        let at = |place: SourcePlace| {
+            let before = with.read(&place.file)?;
+            let edits = self.edits(change, &place, &before, options)?;
+            Ok::<_, String>((place, before, edits))
+        };
+        let (names, files) = match start {
+            Start::Place(place) => {
+                let file = find(&place.file).ok_or_else(|| {
+                    format!("{place} is not in this tree: change it where it is, and use that by [patch]")
+                })?;
+                return at(SourcePlace { file, line: place.line });
+            }
+            Start::Declared { names, files } => (names, files),
+        };
+        let mut why = "its declaration is not in this tree".to_owned();
+        for name in names {
+            let mut edited = Vec::new();
+            for place in with.declarations(Some(name), &[]) {
+                match at(place) {
+                    Ok(found) => edited.push(found),
+                    Err(refusal) => why = refusal,
+                }
+            }
+            if edited.len() > 1 {
+                return Err(format!(
+                    "{name} is declared at {} and at {}",
+                    edited[0].0, edited[1].0
+                ));
+            }
+            if let Some(found) = edited.pop() {
+                return Ok(found);
+            }
+        }
+        // A member of a struct in a struct.
+        let files: Vec<PathBuf> = files.iter().filter_map(|file| find(Path::new(file))).collect();
+        let all = if files.is_empty() { Vec::new() } else { with.declarations(None, &files) };
+        let mut edited: Vec<_> = all.into_iter().filter_map(|place| at(place).ok()).collect();
+        match edited.len() {
+            1 => Ok(edited.remove(0)),
+            _ => Err(why),
+        }
+    }
+
+    /// The first edits, whose files are paths in the tree.
+    fn edits(
+        &self,
+        change: &SourceChange,
+        place: &SourcePlace,
+        text: &str,
+        options: &EditOptions,
+    ) -> Result<Vec<SourceEdit>, String> {
+        let with = &self.trees.both[1];
+        let ending = place.file.extension().and_then(|it| it.to_str()).unwrap_or_default();
+        if ending == "rs" {
+            let edits = rust::edits(text, change, place, options).map_err(|it| it.to_string())?;
+            let in_file =
+                |edit| SourceEdit { file: place.file.to_string_lossy().into_owned(), ..edit };
+            return Ok(edits.into_iter().map(in_file).collect());
+        }
+        let mut files = vec![place.file.clone()];
+        for name in names(change) {
+            files.extend(with.mention(name, &ENDINGS.map(|(ending, _)| ending)));
+        }
+        files.sort();
+        files.dedup();
+        let language = |file: &Path| {
+            let ending = file.extension().and_then(|it| it.to_str()).unwrap_or_default();
+            ENDINGS.iter().find(|it| it.0 == ending).map(|it| it.1)
+        };
+        // A header's language is that of the file that it is for, as far as can be told: C++ if any file beside it is.
+        let has_cpp = files.iter().any(|file| language(file) == Some(Language::Cpp));
+        let texts: Vec<(PathBuf, String)> = files
+            .into_iter()
+            .filter_map(|file| Some((file.clone(), with.read(&file).ok()?)))
+            .collect();
+        let sources: Vec<SourceText<'_>> = texts
+            .iter()
+            .filter_map(|(file, text)| {
+                let of_file = language(file)?;
+                let is_header = file.extension().is_some_and(|it| it == "h");
+                Some(SourceText {
+                    file,
+                    text,
+                    language: if is_header && has_cpp { Language::Cpp } else { of_file },
+                })
+            })
+            .collect();
+        c::edits(&sources, change, place, options).map_err(|it| it.to_string())
+    }
+}
+
+const ENDINGS: [(&str, Language); 9] = [
+    ("c", Language::C),
+    ("h", Language::C),
+    ("cc", Language::Cpp),
+    ("cpp", Language::Cpp),
+    ("cxx", Language::Cpp),
+    ("hh", Language::Cpp),
+    ("hpp", Language::Cpp),
+    ("hxx", Language::Cpp),
+    ("inl", Language::Cpp),
+];
+
+/// The names whose uses a change has to see.
+fn names(change: &SourceChange) -> Vec<&String> {
+    match change {
+        SourceChange::MembersApart { members } | SourceChange::Order { members } => {
+            members.iter().take(1).collect()
+        }
+        SourceChange::VariablesApart { names } => names.iter().collect(),
+        SourceChange::CountPerThread { name } | SourceChange::TestBeforeStore { name } => {
+            vec![name]
+        }
+        SourceChange::TypeApart | SourceChange::Borrow => Vec::new(),
+    }
+}
+
+/// Whether a finding of the changed program is the one that was to go.
+fn is_same(one: &Finding, other: &Finding) -> bool {
+    one.type_name == other.type_name
+        && one.contended.path == other.contended.path
+        && one.kind == other.kind
+}

@@ -1,0 +1,251 @@
+//! Two copies of the user's tree, without and with a change, and the crates of a registry that are edited.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tenure_edit::{SourcePlace, apply};
+use tenure_model::SourceEdit;
+
+/// A copy of the tree with all that is not ignored, also what is not committed.
+pub(crate) struct Tree {
+    root: PathBuf,
+    below: PathBuf,
+    /// Where its builds go.
+    pub(crate) target: PathBuf,
+}
+
+/// Both copies: `[without, with]`. They go when this is dropped.
+pub(crate) struct Trees {
+    pub(crate) both: [Tree; 2],
+    _folder: tempfile::TempDir,
+}
+
+impl Trees {
+    /// Copies the repository that `here` is in.
+    pub(crate) fn of(here: &Path) -> Result<Self, String> {
+        let top = git(here, &["rev-parse", "--show-toplevel"]).map_err(|_| {
+            format!("fix edits a copy of a git checkout, and {} is in none", here.display())
+        })?;
+        let below = git(here, &["rev-parse", "--show-prefix"])?;
+        git(here, &["rev-parse", "--verify", "--quiet", "HEAD"])
+            .map_err(|_| "the repository has no commit yet: commit what is there".to_owned())?;
+        let folder = tempfile::Builder::new()
+            .prefix("tenure-fix-")
+            .tempdir()
+            .map_err(|it| format!("cannot make a folder: {it}"))?;
+        let copy = |name: &str| {
+            let of = folder.path().join(name);
+            let root = of.join("tree");
+            let path = root.to_string_lossy();
+            git(here, &["clone", "--quiet", "--shared", "--", &top, &path])?;
+            uncommitted(Path::new(&top), &root)?;
+            let who = [
+                "-c",
+                "user.name=tenure",
+                "-c",
+                "user.email=tenure@localhost",
+                "-c",
+                "commit.gpgsign=false",
+            ];
+            git(&root, &["add", "--all"])?;
+            git(
+                &root,
+                &[
+                    &who[..],
+                    &["commit", "--quiet", "--no-verify", "--allow-empty", "-m", "unmodified"],
+                ]
+                .concat(),
+            )?;
+            Ok::<_, String>(Tree { root, below: below.clone().into(), target: of.join("target") })
+        };
+        Ok(Self { both: [copy("before")?, copy("after")?], _folder: folder })
+    }
+
+    /// Makes both as the one with the change.
+    pub(crate) fn keep(&self) -> Result<(), String> {
+        self.copy(1, 0)
+    }
+
+    /// Makes both as the one without it.
+    pub(crate) fn withdraw(&self) -> Result<(), String> {
+        self.copy(0, 1)
+    }
+
+    fn copy(&self, from: usize, to: usize) -> Result<(), String> {
+        for file in self.changed()? {
+            let [from, to] = [from, to].map(|it| self.both[it].root.join(&file));
+            // Written only if it differs: its time is what builds go by.
+            write(&to, &read(&from)?)?;
+        }
+        Ok(())
+    }
+
+    /// Files that differ between the two, from the tree's top.
+    pub(crate) fn changed(&self) -> Result<Vec<PathBuf>, String> {
+        let mut files = Vec::new();
+        for tree in &self.both {
+            let list = git(&tree.root, &["diff", "--name-only", "-z", "HEAD"])?;
+            files.extend(list.split('\0').filter(|it| !it.is_empty()).map(PathBuf::from));
+        }
+        files.sort();
+        files.dedup();
+        let text = |tree: &Tree, file: &Path| fs::read_to_string(tree.root.join(file)).ok();
+        let [before, after] = &self.both;
+        // Builds and benchmarks write files too, which cargo's lock is one of.
+        files.retain(|it| it.file_name().is_none_or(|name| name != "Cargo.lock"));
+        files.retain(|file| text(before, file) != text(after, file));
+        Ok(files)
+    }
+
+    /// The change as edits, one for each file.
+    pub(crate) fn edits(&self) -> Result<Vec<SourceEdit>, String> {
+        let edit = |file: &PathBuf| {
+            let [before, after] = [0, 1].map(|it| read(&self.both[it].root.join(file)));
+            let (before, after) = (before?, after?);
+            let start = common(before.chars(), after.chars());
+            let end = common(before[start..].chars().rev(), after[start..].chars().rev());
+            Ok(SourceEdit {
+                file: file.to_string_lossy().into_owned(),
+                range: [start as u64, (before.len() - end) as u64],
+                text: after[start..after.len() - end].to_owned(),
+            })
+        };
+        self.changed()?.iter().map(edit).collect()
+    }
+
+    /// What was kept, as a patch.
+    pub(crate) fn patch(&self) -> Result<String, String> {
+        let words = ["diff", "HEAD", "--", ".", ":(exclude)**/Cargo.lock", ":(exclude)Cargo.lock"];
+        let patch = git(&self.both[0].root, &words)?;
+        Ok(if patch.is_empty() { patch } else { patch + "\n" })
+    }
+}
+
+impl Tree {
+    /// The folder that stands for the user's.
+    pub(crate) fn here(&self) -> PathBuf {
+        self.root.join(&self.below)
+    }
+
+    /// The path in the tree of a file that debugging information or a compiler names; `None` if it is not the program's own.
+    pub(crate) fn find(&self, user: &Path, file: &Path) -> Option<PathBuf> {
+        let root = fs::canonicalize(&self.root).ok()?;
+        if file.is_absolute() {
+            let inside = file
+                .strip_prefix(user)
+                .or(file.strip_prefix(&root))
+                .or(file.strip_prefix(&self.root))
+                .ok()?;
+            return Some(inside.to_owned()).filter(|it| self.root.join(it).is_file());
+        }
+        // From the folder of the build, or one further up.
+        let above = self.below.ancestors().map(|folder| folder.join(file));
+        if let Some(found) = above.into_iter().find(|it| self.root.join(it).is_file()) {
+            return Some(found);
+        }
+        let all = git(&self.root, &["ls-files", "-z"]).ok()?;
+        let mut ends = all.split('\0').filter(|it| Path::new(it).ends_with(file));
+        let found = ends.next()?;
+        ends.next().is_none().then(|| found.into())
+    }
+
+    pub(crate) fn read(&self, file: &Path) -> Result<String, String> {
+        read(&self.root.join(file))
+    }
+
+    /// Makes edits whose files are paths in the tree.
+    pub(crate) fn edit(&self, edits: &[SourceEdit]) -> Result<(), String> {
+        let mut files: Vec<&str> = edits.iter().map(|it| it.file.as_str()).collect();
+        files.sort_unstable();
+        files.dedup();
+        for file in files {
+            let of_file: Vec<_> = edits.iter().filter(|it| it.file == file).cloned().collect();
+            let path = self.root.join(file);
+            write(&path, &apply(&read(&path)?, &of_file))?;
+        }
+        Ok(())
+    }
+
+    /// Files that mention a word, of those whose names end so.
+    pub(crate) fn mention(&self, word: &str, ends: &[&str]) -> Vec<PathBuf> {
+        let list =
+            git(&self.root, &["grep", "-l", "-z", "-w", "-F", "-e", word]).unwrap_or_default();
+        let is_source = |file: &&str| {
+            ends.iter().any(|end| Path::new(file).extension().is_some_and(|it| it == *end))
+        };
+        list.split('\0').filter(is_source).map(PathBuf::from).collect()
+    }
+}
+
+impl Tree {
+    /// Where Rust's types and variables of this name are declared, or with `None` all of them, in these files or in all.
+    pub(crate) fn declarations(&self, name: Option<&str>, files: &[PathBuf]) -> Vec<SourcePlace> {
+        let name = name.unwrap_or("[A-Za-z_][A-Za-z0-9_]*");
+        let pattern = format!("(struct|enum|union|static|static mut) +{name}([^A-Za-z0-9_]|$)");
+        let mut words = vec!["grep", "-n", "-z", "-E", "-e", &pattern, "--"];
+        let files: Vec<_> = files.iter().map(|it| it.to_string_lossy()).collect();
+        match files.is_empty() {
+            true => words.push("*.rs"),
+            false => words.extend(files.iter().map(|it| &**it)),
+        }
+        // `file\0line\0text`, and so for each line.
+        let list = git(&self.root, &words).unwrap_or_default();
+        let place = |line: &str| {
+            let mut parts = line.split('\0');
+            let file = parts.next()?.into();
+            Some(SourcePlace { file, line: parts.next()?.parse().ok()? })
+        };
+        list.lines().filter_map(place).collect()
+    }
+}
+
+/// How many bytes both begin with.
+fn common(one: impl Iterator<Item = char>, other: impl Iterator<Item = char>) -> usize {
+    one.zip(other).take_while(|(one, other)| one == other).map(|(it, _)| it.len_utf8()).sum()
+}
+
+/// Copies what is not committed, and not ignored.
+fn uncommitted(from: &Path, to: &Path) -> Result<(), String> {
+    let list = |words: &[&str]| git(from, words);
+    let changed = list(&["diff", "--name-only", "-z", "HEAD"])?;
+    let new = list(&["ls-files", "--others", "--exclude-standard", "-z"])?;
+    for file in changed.split('\0').chain(new.split('\0')).filter(|it| !it.is_empty()) {
+        let (from, to) = (from.join(file), to.join(file));
+        let failed = |error| format!("cannot copy {}: {error}", from.display());
+        match from.symlink_metadata() {
+            Ok(it) if it.is_file() => {
+                to.parent().map_or(Ok(()), fs::create_dir_all).map_err(failed)?;
+                fs::copy(&from, &to).map_err(failed)?;
+            }
+            Ok(_) => {}
+            Err(_) => _ = fs::remove_file(to),
+        }
+    }
+    Ok(())
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    if fs::read_to_string(path).is_ok_and(|it| it == text) {
+        return Ok(());
+    }
+    fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
+}
+
+/// What git prints, without its last line break.
+pub(crate) fn git(folder: &Path, words: &[&str]) -> Result<String, String> {
+    let output =
+        Command::new("git").arg("-C").arg(folder).args(words).stdin(Stdio::null()).output();
+    let output = output.map_err(|error| format!("cannot run git: {error}"))?;
+    if output.status.success() {
+        let text = String::from_utf8_lossy(&output.stdout);
+        return Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let verb = words.iter().find(|it| !it.starts_with('-') && !it.contains('=')).unwrap_or(&"");
+    Err(format!("git {verb} failed: {}", said.lines().next_back().unwrap_or("it does not say why")))
+}

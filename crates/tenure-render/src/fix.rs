@@ -1,0 +1,160 @@
+//! What became of changes that were made, built, tested and measured, for a terminal.
+
+use console::Style as Look;
+use tenure_model::{Comparison, FixOutcome, FixReport, TriedChange};
+use tenure_report::numbers::{counted, times};
+use tenure_report::terminal::Style;
+
+use crate::clean::cleaned;
+use crate::comparison::words::{capital, verdict};
+
+/// The changes as text that ends in a line break.
+#[must_use]
+pub fn terminal(report: &FixReport, style: Style) -> String {
+    let it = cleaned(report);
+    let is_kept = |change: &&TriedChange| {
+        matches!(change.outcome, FixOutcome::Kept | FixOutcome::KeptPredicted)
+    };
+    let kept = it.changes.iter().filter(is_kept).count();
+    let tried = counted(it.changes.len(), "change");
+    let head = format!("{}: {tried} tried, {kept} in the patch. {}.", it.command, it.machine);
+    let mut text = style.wrapped(&head, "") + "\n\n";
+    for change in &it.changes {
+        let title = format!("{:>3}  {}  {}", change.number, change.place, change.what);
+        text += &(style.strong(title.trim_end()) + "\n");
+        let (outcome, look) = outcome(&change.outcome);
+        let outcome = style.wrapped(&outcome, "     ");
+        text += &(style.text(look, &outcome) + "\n");
+        for line in shown(change) {
+            text += &(style.wrapped(&line, "     ") + "\n");
+        }
+    }
+    if !it.notes.is_empty() {
+        text.push('\n');
+    }
+    for note in &it.notes {
+        text += &(style.wrapped(&format!("{note}."), "") + "\n");
+    }
+    text
+}
+
+/// What became of it: a sentence.
+fn outcome(outcome: &FixOutcome) -> (String, Look) {
+    match outcome {
+        FixOutcome::Kept => ("Kept: it is faster here.".to_owned(), Look::new().green()),
+        FixOutcome::KeptPredicted => {
+            let text = "Kept for what is predicted: it is not faster here.";
+            (text.to_owned(), Look::new().green())
+        }
+        FixOutcome::DoesNotPay => {
+            let text = "Left out: it builds and passes the tests, and is not faster here.";
+            (text.to_owned(), Look::new().yellow())
+        }
+        FixOutcome::Withdrawn { why } => (format!("Withdrawn: {why}"), Look::new().red()),
+        FixOutcome::ByHand { why } => {
+            (format!("By hand: {why}. The report has what to write."), Look::new())
+        }
+    }
+}
+
+/// What was predicted and measured: sentences.
+fn shown(change: &TriedChange) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(comparison) = &change.measured {
+        lines.push(format!("Measured here: {}.", measured(comparison)));
+    }
+    if let Some(gain) = change.predicted {
+        let cpus = counted(gain.cpus, "CPU");
+        lines.push(format!("Predicted: {} on {cpus}.", times(gain.range)));
+    }
+    match change.is_silent {
+        Some(true) => lines.push("Recorded again, its line is silent.".to_owned()),
+        Some(false) => lines.push("Recorded again, its line is still contended.".to_owned()),
+        None => {}
+    }
+    lines
+}
+
+fn measured(comparison: &Comparison) -> String {
+    const MAX_ROWS: usize = 3;
+    let row = |row: &tenure_model::ComparedBenchmark| match row.name.is_empty() {
+        true => verdict(row),
+        false => format!("{} {}", row.name, verdict(row)),
+    };
+    let mut rows: Vec<String> = comparison.rows.iter().take(MAX_ROWS).map(row).collect();
+    let more = comparison.rows.len().saturating_sub(MAX_ROWS);
+    if more > 0 {
+        rows.push(format!("and {}", counted(more, "more benchmark")));
+    }
+    let rows = rows.join("; ");
+    if comparison.rows.len() > 1 { capital(&rows) } else { rows }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comparison::fixtures;
+    use tenure_model::Gain;
+
+    fn change(outcome: FixOutcome) -> TriedChange {
+        TriedChange {
+            number: 1,
+            place: "stats.rs:18".to_owned(),
+            what: "put `read` on its own line".to_owned(),
+            predicted: Some(Gain { cpus: 16, range: [2.9, 5.3] }),
+            outcome,
+            measured: Some(fixtures::one()),
+            is_silent: Some(true),
+            edits: Vec::new(),
+        }
+    }
+
+    fn report(changes: Vec<TriedChange>) -> FixReport {
+        FixReport {
+            schema: FixReport::SCHEMA.to_owned(),
+            version: "0.1.0".to_owned(),
+            command: "cargo bench".to_owned(),
+            machine: "A processor, 2 CPUs".to_owned(),
+            changes,
+            patch: String::new(),
+            notes: vec!["No tests were run: name them by --test".to_owned()],
+        }
+    }
+
+    #[test]
+    fn each_change_says_what_became_of_it_and_on_what_evidence() {
+        let why = "its tests fail: test a ... FAILED".to_owned();
+        let withdrawn = TriedChange {
+            number: 2,
+            measured: None,
+            is_silent: None,
+            ..change(FixOutcome::Withdrawn { why })
+        };
+        let text = terminal(&report(vec![change(FixOutcome::Kept), withdrawn]), Style::PLAIN);
+        assert_eq!(
+            text,
+            "cargo bench: 2 changes tried, 1 in the patch. A processor, 2 CPUs.\n\n  \
+             1  stats.rs:18  put `read` on its own line\n     \
+             Kept: it is faster here.\n     \
+             Measured here: 1.31× faster [1.24, 1.38].\n     \
+             Predicted: 2.9 to 5.3× on 16 CPUs.\n     \
+             Recorded again, its line is silent.\n  \
+             2  stats.rs:18  put `read` on its own line\n     \
+             Withdrawn: its tests fail: test a ... FAILED\n     \
+             Predicted: 2.9 to 5.3× on 16 CPUs.\n\n\
+             No tests were run: name them by --test.\n"
+        );
+    }
+
+    #[test]
+    fn of_many_benchmarks_some_are_shown_and_the_rest_counted() {
+        assert!(measured(&fixtures::many()).ends_with("; and 2 more benchmarks"));
+    }
+
+    #[test]
+    fn the_committed_schema_is_the_one_that_the_types_have() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/fix.schema.json");
+        let schema = tenure_report::json::schema::<FixReport>();
+        tenure_report::json::check_committed(path.as_ref(), &schema);
+    }
+}
