@@ -102,7 +102,8 @@ pub(crate) fn run(arguments: &FixArgs) -> Result<(), EarlyEnd> {
     let interrupt = Interrupt::catch()?;
     let came = interrupt.handle();
     let stop = || came.get();
-    let record = |folder: &Path| recorded(folder, &arguments.command, &stop);
+    let record =
+        |folder: &Path, build: Option<&str>| recorded(folder, build, &arguments.command, &stop);
     let request = FixRequest {
         here: here.clone(),
         command: arguments.command.clone(),
@@ -149,32 +150,38 @@ impl FixArgs {
     }
 }
 
-/// Records the benchmark by this same program: a build of cargo's by `tenure run`, any other by `tenure watch`.
+/// Records the benchmark by this same program, after an instrumented build if it is not cargo's.
 fn recorded(
     folder: &Path,
+    build: Option<&str>,
     words: &[String],
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Report, RunError> {
     let failed = |what: String| RunError::Failed(format!("cannot record the benchmark: {what}"));
     let this = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
     let file = tempfile::NamedTempFile::new().map_err(|error| failed(error.to_string()))?;
-    let words: Vec<String> = match words {
-        [line] => vec!["sh".to_owned(), "-c".to_owned(), line.clone()],
+    let shell = |line: &str| ["sh", "-c", line].map(str::to_owned).to_vec();
+    let run = |options: &[&str], words: Vec<String>| {
+        let this = this.to_string_lossy();
+        let start = [&*this, "run"].into_iter().chain(options.iter().copied());
+        let start: Vec<String> = start.chain(["--"]).map(str::to_owned).collect();
+        let line = shell_line(&[start, words].concat());
+        let directory = Some(folder.to_owned());
+        MeasuredCommand { line, directory, ..MeasuredCommand::default() }.outcome(None, stop)
+    };
+    if let Some(build) = build {
+        let built = run(&["--cc"], shell(build))?;
+        if let Some(failure) = built.failure {
+            return Err(failed(failure));
+        }
+    }
+    let words = match words {
+        [line] => shell(line),
         words => words.to_vec(),
     };
-    let verb = if words[0] == "cargo" { "run" } else { "watch" };
-    let start = [&this.to_string_lossy(), verb, "--json", &file.path().to_string_lossy(), "--"];
-    let start: Vec<String> = start.map(str::to_owned).to_vec();
-    let command = MeasuredCommand {
-        line: shell_line(&[start, words].concat()),
-        directory: Some(folder.to_owned()),
-        ..MeasuredCommand::default()
-    };
-    let run = command.outcome(None, stop)?;
-    match diff::read(file.path()) {
-        Ok(report) => Ok(report),
-        Err(error) => Err(failed(run.failure.unwrap_or_else(|| error.to_string()))),
-    }
+    let ran = run(&["--json", &file.path().to_string_lossy()], words)?;
+    diff::read(file.path())
+        .map_err(|error| failed(ran.failure.unwrap_or_else(|| error.to_string())))
 }
 
 fn apply(here: &Path, patch: &Path) -> Result<(), EarlyEnd> {

@@ -48,8 +48,8 @@ pub struct FixRequest {
     pub keep_predicted: bool,
 }
 
-/// Records the benchmark in a folder, and says what was found there.
-pub type Record<'a> = dyn Fn(&Path) -> Result<Report, RunError> + 'a;
+/// Records the benchmark in a folder, after this build if it is not cargo's, and says what was found there.
+pub type Record<'a> = dyn Fn(&Path, Option<&str>) -> Result<Report, RunError> + 'a;
 
 impl FixRequest {
     /// Tries the changes of a report, or of a recording if there is none. `record` records again once a change is made.
@@ -104,7 +104,7 @@ impl Session<'_> {
             Some(report) => report,
             None => {
                 progress.at("unmodified", "recording");
-                (self.record)(&without.here())?
+                self.recorded(0)?
             }
         };
         let changes = self.chosen(&report)?;
@@ -135,6 +135,15 @@ impl Session<'_> {
             patch: self.trees.patch().map_err(RunError::Failed)?,
             notes,
         })
+    }
+
+    /// What is found in the tree without the change, or with it.
+    fn recorded(&self, which: usize) -> Result<Report, RunError> {
+        if self.commands.is_cargo {
+            return (self.record)(&self.trees.both[which].here(), None);
+        }
+        let tree = self.trees.recorded(which).map_err(RunError::Failed)?;
+        (self.record)(&tree.here(), self.commands.build.first().map(String::as_str))
     }
 
     fn chosen<'r>(&self, report: &'r Report) -> Result<Vec<&'r ProposedChange>, RunError> {
@@ -199,7 +208,7 @@ impl Session<'_> {
             }
         }
         progress.at(&subject, "recording again");
-        tried.is_silent = match (self.record)(&self.trees.both[1].here()) {
+        tried.is_silent = match self.recorded(1) {
             Ok(again) => Some(!again.findings.iter().any(|it| is_same(it, finding))),
             Err(RunError::Stopped) => return Err(RunError::Stopped),
             Err(RunError::Failed(_)) => None,

@@ -1,4 +1,4 @@
-//! Two copies of the user's tree, without and with a change, and the crates of a registry that are edited.
+//! Copies of the user's tree: without a change, with it, and one to record.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,9 +15,12 @@ pub(crate) struct Tree {
     pub(crate) target: PathBuf,
 }
 
-/// Both copies: `[without, with]`. They go when this is dropped.
+/// The copies, which go when this is dropped.
 pub(crate) struct Trees {
+    /// Without the change, and with it.
     pub(crate) both: [Tree; 2],
+    /// Where builds of C and C++ are instrumented: their objects lie beside the sources.
+    recorded: Tree,
     _folder: tempfile::TempDir,
 }
 
@@ -59,47 +62,32 @@ impl Trees {
             )?;
             Ok::<_, String>(Tree { root, below: below.clone().into(), target: of.join("target") })
         };
-        Ok(Self { both: [copy("before")?, copy("after")?], _folder: folder })
+        Ok(Self {
+            both: [copy("before")?, copy("after")?],
+            recorded: copy("recorded")?,
+            _folder: folder,
+        })
     }
 
     /// Makes both as the one with the change.
     pub(crate) fn keep(&self) -> Result<(), String> {
-        self.copy(1, 0)
+        copy(&self.both[1], &self.both[0])
     }
 
     /// Makes both as the one without it.
     pub(crate) fn withdraw(&self) -> Result<(), String> {
-        self.copy(0, 1)
+        copy(&self.both[0], &self.both[1])
     }
 
-    fn copy(&self, from: usize, to: usize) -> Result<(), String> {
-        for file in self.changed()? {
-            let [from, to] = [from, to].map(|it| self.both[it].root.join(&file));
-            // Written only if it differs: its time is what builds go by.
-            write(&to, &read(&from)?)?;
-        }
-        Ok(())
-    }
-
-    /// Files that differ between the two, from the tree's top.
-    pub(crate) fn changed(&self) -> Result<Vec<PathBuf>, String> {
-        let mut files = Vec::new();
-        for tree in &self.both {
-            let list = git(&tree.root, &["diff", "--name-only", "-z", "HEAD"])?;
-            files.extend(list.split('\0').filter(|it| !it.is_empty()).map(PathBuf::from));
-        }
-        files.sort();
-        files.dedup();
-        let text = |tree: &Tree, file: &Path| fs::read_to_string(tree.root.join(file)).ok();
-        let [before, after] = &self.both;
-        // Builds and benchmarks write files too, which cargo's lock is one of.
-        files.retain(|it| it.file_name().is_none_or(|name| name != "Cargo.lock"));
-        files.retain(|file| text(before, file) != text(after, file));
-        Ok(files)
+    /// The copy to record, made as one of both.
+    pub(crate) fn recorded(&self, as_in: usize) -> Result<&Tree, String> {
+        copy(&self.both[as_in], &self.recorded)?;
+        Ok(&self.recorded)
     }
 
     /// The change as edits, one for each file.
     pub(crate) fn edits(&self) -> Result<Vec<SourceEdit>, String> {
+        let [without, with] = &self.both;
         let edit = |file: &PathBuf| {
             let [before, after] = [0, 1].map(|it| read(&self.both[it].root.join(file)));
             let (before, after) = (before?, after?);
@@ -111,7 +99,7 @@ impl Trees {
                 text: after[start..after.len() - end].to_owned(),
             })
         };
-        self.changed()?.iter().map(edit).collect()
+        changed(without, with)?.iter().map(edit).collect()
     }
 
     /// What was kept, as a patch.
@@ -198,6 +186,31 @@ impl Tree {
         };
         list.lines().filter_map(place).collect()
     }
+}
+
+/// Makes a tree as another one.
+fn copy(from: &Tree, to: &Tree) -> Result<(), String> {
+    for file in changed(from, to)? {
+        // Others keep their times, which builds go by.
+        write(&to.root.join(&file), &read(&from.root.join(&file))?)?;
+    }
+    Ok(())
+}
+
+/// Files that differ between two trees, from their tops.
+fn changed(one: &Tree, other: &Tree) -> Result<Vec<PathBuf>, String> {
+    let mut files = Vec::new();
+    for tree in [one, other] {
+        let list = git(&tree.root, &["diff", "--name-only", "-z", "HEAD"])?;
+        files.extend(list.split('\0').filter(|it| !it.is_empty()).map(PathBuf::from));
+    }
+    files.sort();
+    files.dedup();
+    // Cargo writes its lock by itself.
+    files.retain(|it| it.file_name().is_none_or(|name| name != "Cargo.lock"));
+    let text = |tree: &Tree, file: &Path| fs::read_to_string(tree.root.join(file)).ok();
+    files.retain(|file| text(one, file) != text(other, file));
+    Ok(files)
 }
 
 /// How many bytes both begin with.
