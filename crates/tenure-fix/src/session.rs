@@ -224,11 +224,13 @@ impl Session<'_> {
             () if self.request.keep_predicted && is_predicted => FixOutcome::KeptPredicted,
             () => FixOutcome::DoesNotPay,
         };
-        match tried.outcome {
-            FixOutcome::DoesNotPay => self.trees.withdraw(),
-            _ => self.trees.keep(),
+        if tried.outcome == FixOutcome::DoesNotPay {
+            self.trees.withdraw().map_err(RunError::Failed)?;
+        } else {
+            self.trees.keep().map_err(RunError::Failed)?;
+            // Later changes are compared with it.
+            build::build(&self.trees.both[0], &self.commands, None, self.stop)?;
         }
-        .map_err(RunError::Failed)?;
         Ok(tried)
     }
 

@@ -3,6 +3,8 @@
 mod bench;
 #[cfg(unix)]
 mod compare;
+#[cfg(unix)]
+mod fix;
 mod layout;
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 mod proposed;
@@ -18,7 +20,7 @@ use support::{is_refused, tenure, tenure_in, text};
 #[test]
 fn help_names_every_option_and_goes_to_standard_output() {
     for (command, options) in [
-        ("", "bench compare layout run sim watch"),
+        ("", "bench compare fix layout run sim watch"),
         (
             "watch",
             "PROGRAM --pid --for --stop --rate --probes --check --top --line --patterns --machine --no-predict --full --in --type --yours --through --diff --json --html",
@@ -30,6 +32,10 @@ fn help_names_every_option_and_goes_to_standard_output() {
         (
             "compare",
             "COMMAND --before --after --build --metric --per --better --threads --env --server --ready --within --rounds --for --fail-if-slower --json --html --markdown",
+        ),
+        (
+            "fix",
+            "BENCH --from --build --test --dependency --metric --per --better --rounds --for --keep-predicted --apply --patch --json",
         ),
         ("bench", "GROUP --threads --seconds --quick --seed --list --json --report"),
         ("sim", "SCENARIO --cpus --machine --us --seed --calibrate --list --json --report"),
@@ -56,7 +62,7 @@ fn help_names_every_option_and_goes_to_standard_output() {
 
 #[test]
 fn the_command_help_is_the_option_help() {
-    for command in ["bench", "compare", "doctor", "layout", "run", "sim", "watch"] {
+    for command in ["bench", "compare", "doctor", "fix", "layout", "run", "sim", "watch"] {
         let output = tenure(&["help", command]);
         assert!(output.status.success(), "{}", text(&output.stderr));
         assert_eq!(text(&output.stdout), text(&tenure(&[command, "--help"]).stdout));

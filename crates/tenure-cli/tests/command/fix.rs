@@ -1,0 +1,21 @@
+use super::support::{is_refused, refused, tenure_in, text};
+
+#[test]
+fn bad_input_is_refused_in_one_line_that_says_what_to_do() {
+    let refused = |words: &[&str], said: &[&str]| refused("fix", words, said);
+    refused(&["one", "--", "true"], &["'one'"]);
+    refused(&["1", "--from", "no.json", "--", "true"], &["cannot read no.json"]);
+    refused(&["--metric", "last", "--", "true"], &["--better"]);
+    refused(&["--dependency", "other", "--", "true"], &["none", "crossbeam-utils", "tenure"]);
+    refused(&["--patch", "/no/such/file", "--", "true"], &["/no/such/file"]);
+    refused(&[], &["BENCH"]);
+}
+
+#[test]
+fn a_folder_without_a_commit_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = tenure_in(folder.path(), &["fix", "--", "true"]);
+    is_refused(&output, &["fix edits a copy of a git checkout", "is in none"]);
+    assert!(text(&output.stdout).is_empty());
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
