@@ -5,7 +5,7 @@ use tenure_model::{Access, Declaration, Finding, Remedy, Repair, Storage};
 
 /// Where an edit begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Start {
+pub(crate) enum EditStart {
     /// At a place that debugging information has.
     Place(SourcePlace),
     /// Where one of these is declared: rustc says nothing of the places of types.
@@ -18,16 +18,19 @@ pub(crate) enum Start {
 }
 
 /// The edit and its start, or why there is none.
-pub(crate) fn edit(finding: &Finding, repair: &Repair) -> Result<(SourceChange, Start), String> {
+pub(crate) fn edit(
+    finding: &Finding,
+    repair: &Repair,
+) -> Result<(SourceChange, EditStart), String> {
     let declared = || match finding.declared.as_deref().and_then(place) {
-        Some(place) => Ok(Start::Place(place)),
+        Some(place) => Ok(EditStart::Place(place)),
         None => {
             let names =
                 identifiers(&finding.type_name, finding.observed.as_ref().map(|it| &it.storage));
             let files = files(finding);
             match names.is_empty() && files.is_empty() {
                 true => Err("where it is declared is not known".to_owned()),
-                false => Ok(Start::Declared { names, files }),
+                false => Ok(EditStart::Declared { names, files }),
             }
         }
     };
@@ -59,13 +62,13 @@ pub(crate) fn edit(finding: &Finding, repair: &Repair) -> Result<(SourceChange, 
             let stores = uses.filter(|it| is_store(it.operation));
             let line = stores.filter_map(|it| place(it.code.as_ref()?.line.as_deref()?)).next();
             let place = line.ok_or_else(|| "where it is stored is not known".to_owned())?;
-            Ok((SourceChange::TestBeforeStore { name }, Start::Place(place)))
+            Ok((SourceChange::TestBeforeStore { name }, EditStart::Place(place)))
         }
         (Remedy::Borrow, _) => {
             // The library adds to the count; the program's own line is further out.
             let line = repair.target.place.as_deref().and_then(place);
             let place = line.ok_or_else(|| "where it is cloned is not known".to_owned())?;
-            Ok((SourceChange::Borrow, Start::Place(place)))
+            Ok((SourceChange::Borrow, EditStart::Place(place)))
         }
         _ => by_hand("it takes more than an edit"),
     }

@@ -7,7 +7,7 @@ use tenure_edit::{SourceChange, SourcePlace};
 use tenure_measure::command::{CommandRun, MeasuredCommand, RunError, shell_line};
 use tenure_model::SourceEdit;
 
-use crate::trees::Tree;
+use crate::trees::TreeCopy;
 
 /// How often what the compiler asks for is edited: each time may uncover more.
 const MAX_BUILDS: usize = 8;
@@ -103,7 +103,7 @@ fn cargo_build(words: &[String]) -> Option<String> {
 }
 
 /// A command in a copy of the tree.
-pub(crate) fn command(tree: &Tree, line: &str) -> MeasuredCommand {
+pub(crate) fn command(tree: &TreeCopy, line: &str) -> MeasuredCommand {
     let target = tree.target.to_string_lossy().into_owned();
     MeasuredCommand {
         line: line.to_owned(),
@@ -127,7 +127,7 @@ pub(crate) struct Edited<'a> {
 
 /// Builds everything, and edits what the compiler asks for. The error is a line, and tells what does not build.
 pub(crate) fn build(
-    tree: &Tree,
+    tree: &TreeCopy,
     commands: &Commands,
     edited: Option<&Edited<'_>>,
     stop: &(dyn Fn() -> bool + Sync),
@@ -159,7 +159,7 @@ pub(crate) fn build(
 }
 
 fn asked_for(
-    tree: &Tree,
+    tree: &TreeCopy,
     edited: &Edited<'_>,
     build: &CommandRun,
 ) -> Result<Vec<SourceEdit>, String> {

@@ -14,9 +14,9 @@ use tenure_model::{
 };
 use tenure_report::machine;
 
-use crate::asked::{self, Start};
+use crate::asked::{self, EditStart};
 use crate::build::{self, Commands, Edited, command};
-use crate::trees::{Trees, git};
+use crate::trees::{TreeCopies, git};
 
 /// Changes that are tried where none is named.
 const DEFAULT_CHANGES: usize = 3;
@@ -49,7 +49,7 @@ pub struct FixRequest {
 }
 
 /// Records the benchmark in a folder, after this build if it is not cargo's, and says what was found there.
-pub type Record<'a> = dyn Fn(&Path, Option<&str>) -> Result<Report, RunError> + 'a;
+pub type RecordAgain<'a> = dyn Fn(&Path, Option<&str>) -> Result<Report, RunError> + 'a;
 
 impl FixRequest {
     /// Tries the changes of a report, or of a recording if there is none. `record` records again once a change is made.
@@ -60,11 +60,11 @@ impl FixRequest {
     pub fn fix(
         &self,
         report: Option<Report>,
-        record: &Record<'_>,
+        record: &RecordAgain<'_>,
         stop: &(dyn Fn() -> bool + Sync),
         progress: &dyn Progress,
     ) -> Result<FixReport, RunError> {
-        let trees = Trees::of(&self.here).map_err(RunError::Failed)?;
+        let trees = TreeCopies::of(&self.here).map_err(RunError::Failed)?;
         let top = git(&self.here, &["rev-parse", "--show-toplevel"]).map_err(RunError::Failed)?;
         let commands = Commands::of(
             &self.command,
@@ -72,7 +72,7 @@ impl FixRequest {
             self.test.as_deref(),
             &trees.both[0].here(),
         );
-        let session = Session {
+        let session = Trial {
             request: self,
             trees,
             user: top.into(),
@@ -84,17 +84,17 @@ impl FixRequest {
     }
 }
 
-struct Session<'a> {
+struct Trial<'a> {
     request: &'a FixRequest,
-    trees: Trees,
+    trees: TreeCopies,
     /// The top of the user's tree.
     user: PathBuf,
     commands: Commands,
     stop: &'a (dyn Fn() -> bool + Sync),
-    record: &'a Record<'a>,
+    record: &'a RecordAgain<'a>,
 }
 
-impl Session<'_> {
+impl Trial<'_> {
     fn run(&self, report: Option<Report>, progress: &dyn Progress) -> Result<FixReport, RunError> {
         progress.begin("fixing", 1);
         progress.at("unmodified", "building");
@@ -238,7 +238,7 @@ impl Session<'_> {
     fn made(
         &self,
         change: &SourceChange,
-        start: &Start,
+        start: &EditStart,
         line_bytes: u64,
         tried: &mut TriedChange,
         subject: &str,
@@ -285,7 +285,7 @@ impl Session<'_> {
     fn first(
         &self,
         change: &SourceChange,
-        start: &Start,
+        start: &EditStart,
         options: &EditOptions,
     ) -> Result<(SourcePlace, String, Vec<SourceEdit>), String> {
         let with = &self.trees.both[1];
@@ -296,13 +296,13 @@ impl Session<'_> {
             Ok::<_, String>((place, before, edits))
         };
         let (names, files) = match start {
-            Start::Place(place) => {
+            EditStart::Place(place) => {
                 let file = find(&place.file).ok_or_else(|| {
                     format!("{place} is not in this tree: change it where it is, and use that by [patch]")
                 })?;
                 return at(SourcePlace { file, line: place.line });
             }
-            Start::Declared { names, files } => (names, files),
+            EditStart::Declared { names, files } => (names, files),
         };
         let mut why = "its declaration is not in this tree".to_owned();
         for name in names {

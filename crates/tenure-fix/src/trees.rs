@@ -8,7 +8,7 @@ use tenure_edit::{SourcePlace, apply};
 use tenure_model::SourceEdit;
 
 /// A copy of the tree with all that is not ignored, also what is not committed.
-pub(crate) struct Tree {
+pub(crate) struct TreeCopy {
     root: PathBuf,
     below: PathBuf,
     /// Where its builds go.
@@ -16,15 +16,15 @@ pub(crate) struct Tree {
 }
 
 /// The copies, which go when this is dropped.
-pub(crate) struct Trees {
+pub(crate) struct TreeCopies {
     /// Without the change, and with it.
-    pub(crate) both: [Tree; 2],
+    pub(crate) both: [TreeCopy; 2],
     /// Where builds of C and C++ are instrumented: their objects lie beside the sources.
-    recorded: Tree,
+    recorded: TreeCopy,
     _folder: tempfile::TempDir,
 }
 
-impl Trees {
+impl TreeCopies {
     /// Copies the repository that `here` is in.
     pub(crate) fn of(here: &Path) -> Result<Self, String> {
         let top = git(here, &["rev-parse", "--show-toplevel"]).map_err(|_| {
@@ -60,7 +60,11 @@ impl Trees {
                 ]
                 .concat(),
             )?;
-            Ok::<_, String>(Tree { root, below: below.clone().into(), target: of.join("target") })
+            Ok::<_, String>(TreeCopy {
+                root,
+                below: below.clone().into(),
+                target: of.join("target"),
+            })
         };
         Ok(Self {
             both: [copy("before")?, copy("after")?],
@@ -80,7 +84,7 @@ impl Trees {
     }
 
     /// The copy to record, made as one of both.
-    pub(crate) fn recorded(&self, as_in: usize) -> Result<&Tree, String> {
+    pub(crate) fn recorded(&self, as_in: usize) -> Result<&TreeCopy, String> {
         copy(&self.both[as_in], &self.recorded)?;
         Ok(&self.recorded)
     }
@@ -110,7 +114,7 @@ impl Trees {
     }
 }
 
-impl Tree {
+impl TreeCopy {
     /// The folder that stands for the user's.
     pub(crate) fn here(&self) -> PathBuf {
         self.root.join(&self.below)
@@ -166,7 +170,7 @@ impl Tree {
     }
 }
 
-impl Tree {
+impl TreeCopy {
     /// Where Rust's types and variables of this name are declared, or with `None` all of them, in these files or in all.
     pub(crate) fn declarations(&self, name: Option<&str>, files: &[PathBuf]) -> Vec<SourcePlace> {
         let name = name.unwrap_or("[A-Za-z_][A-Za-z0-9_]*");
@@ -189,7 +193,7 @@ impl Tree {
 }
 
 /// Makes a tree as another one.
-fn copy(from: &Tree, to: &Tree) -> Result<(), String> {
+fn copy(from: &TreeCopy, to: &TreeCopy) -> Result<(), String> {
     for file in changed(from, to)? {
         // Others keep their times, which builds go by.
         write(&to.root.join(&file), &read(&from.root.join(&file))?)?;
@@ -198,7 +202,7 @@ fn copy(from: &Tree, to: &Tree) -> Result<(), String> {
 }
 
 /// Files that differ between two trees, from their tops.
-fn changed(one: &Tree, other: &Tree) -> Result<Vec<PathBuf>, String> {
+fn changed(one: &TreeCopy, other: &TreeCopy) -> Result<Vec<PathBuf>, String> {
     let mut files = Vec::new();
     for tree in [one, other] {
         let list = git(&tree.root, &["diff", "--name-only", "-z", "HEAD"])?;
@@ -208,7 +212,7 @@ fn changed(one: &Tree, other: &Tree) -> Result<Vec<PathBuf>, String> {
     files.dedup();
     // Cargo writes its lock by itself.
     files.retain(|it| it.file_name().is_none_or(|name| name != "Cargo.lock"));
-    let text = |tree: &Tree, file: &Path| fs::read_to_string(tree.root.join(file)).ok();
+    let text = |tree: &TreeCopy, file: &Path| fs::read_to_string(tree.root.join(file)).ok();
     files.retain(|file| text(one, file) != text(other, file));
     Ok(files)
 }
