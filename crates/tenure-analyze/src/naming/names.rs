@@ -44,6 +44,16 @@ impl Programs {
         Self { through: functions, ..Self::default() }
     }
 
+    /// Functions at return addresses of a file that is not read, the innermost first.
+    #[cfg(test)]
+    pub(crate) fn with_frames(
+        path: &str,
+        frames: impl IntoIterator<Item = (u64, Vec<Frame>)>,
+    ) -> Self {
+        let frames = frames.into_iter().map(|(at, frames)| ((path.to_owned(), at), frames.into()));
+        Self { frames: RefCell::new(frames.collect()), ..Self::default() }
+    }
+
     /// Whether a function is passed over.
     #[must_use]
     pub fn passes_over(&self, function: &str) -> bool {

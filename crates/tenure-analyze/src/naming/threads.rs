@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use tenure_model::recording::{Line, Process, Thread};
-use tenure_model::{Access, Use};
+use tenure_model::{Access, Code, Use};
 
 use super::names::ProcessNames;
 use crate::lines;
@@ -105,20 +105,23 @@ impl<'a> Groups<'a> {
     /// What is done to a word, by group of threads, operation and line of code: the most frequent first.
     pub(crate) fn uses(&self, word: &lines::UsedWord, names: &ProcessNames<'_>) -> Vec<Use> {
         type Key = (String, Access, Option<(String, Option<String>)>);
-        /// How often each thread did it, and an address at which it was done.
-        type Counts = (BTreeMap<u32, u64>, u64);
-        let mut all: BTreeMap<Key, Counts> = BTreeMap::new();
+        let mut all: BTreeMap<Key, MergedUse> = BTreeMap::new();
         for use_ in word.uses.iter().filter(|use_| is_reported(use_.access)) {
-            let code = names.code(use_.code).map(|code| (code.function, code.line));
+            let code = names.code(use_.code);
+            let callers = names.callers(use_.code);
             for (&thread, &count) in &use_.threads {
-                let key = (self.name(thread).to_owned(), use_.access, code.clone());
-                let (counts, _) = all.entry(key).or_insert_with(|| (BTreeMap::new(), use_.code));
-                *counts.entry(thread).or_default() += count;
+                let line = code.clone().map(|code| (code.function, code.line));
+                let key = (self.name(thread).to_owned(), use_.access, line);
+                let first = || MergedUse { code: code.clone(), ..MergedUse::default() };
+                let merged = all.entry(key).or_insert_with(first);
+                *merged.threads.entry(thread).or_default() += count;
+                merged.add_callers(&callers, count);
             }
         }
         let mut uses: Vec<_> = all
             .into_iter()
-            .map(|((threads, operation, _), (counts, address))| {
+            .map(|((threads, operation, _), merged)| {
+                let counts = &merged.threads;
                 let seconds: f64 = counts.keys().map(|&thread| self.seconds(thread)).sum();
                 Use {
                     threads,
@@ -126,8 +129,8 @@ impl<'a> Groups<'a> {
                     ids: counts.keys().map(|&thread| thread.into()).collect(),
                     operation,
                     per_second: counts.values().sum::<u64>() as f64 / seconds,
-                    code: names.code(address),
-                    callers: names.callers(address),
+                    callers: merged.main_callers(),
+                    code: merged.code,
                 }
             })
             .collect();
@@ -144,6 +147,31 @@ impl<'a> Groups<'a> {
     }
 }
 
+/// What threads of one name do by several instructions of one line of code.
+#[derive(Default)]
+struct MergedUse {
+    code: Option<Code>,
+    /// How often each thread does it.
+    threads: BTreeMap<u32, u64>,
+    /// How often it is done for each list of callers: the line may be inlined into many functions.
+    callers: Vec<(Vec<Code>, u64)>,
+}
+
+impl MergedUse {
+    fn add_callers(&mut self, callers: &[Code], count: u64) {
+        match self.callers.iter_mut().find(|(known, _)| known == callers) {
+            Some((_, sum)) => *sum += count,
+            None => self.callers.push((callers.to_vec(), count)),
+        }
+    }
+
+    /// The callers for which it is done most.
+    fn main_callers(&self) -> Vec<Code> {
+        let most = self.callers.iter().rev().max_by_key(|(_, count)| *count);
+        most.map(|(callers, _)| callers.clone()).unwrap_or_default()
+    }
+}
+
 /// Not what belongs to another access: a lock that is given back, a compare-exchange that failed.
 pub(crate) fn is_reported(access: Access) -> bool {
     !matches!(access, Access::Failed | Access::Unlock)
@@ -153,8 +181,34 @@ pub(crate) fn is_reported(access: Access) -> bool {
 mod tests {
     use super::*;
     use crate::lines::tests::entry;
+    use crate::lines::tests::{done, word};
     use crate::naming::names::Programs;
-    use tenure_model::recording::Entry;
+    use tenure_debuginfo::program::Frame;
+    use tenure_model::recording::{Entry, Module};
+
+    #[test]
+    fn a_use_by_several_instructions_has_the_callers_for_which_it_is_done_most() {
+        let frame = |function: &str, line| Frame {
+            function: function.to_owned(),
+            file: Some("src/main.rs".to_owned()),
+            line,
+        };
+        let inlined = |caller| vec![frame("add", 1), frame(caller, 9)];
+        // The loop of one caller is unrolled.
+        let frames = [(1, "once"), (2, "often"), (3, "often")];
+        let programs =
+            Programs::with_frames("a", frames.map(|(address, caller)| (address, inlined(caller))));
+        let modules = [Module { path: "a".to_owned(), start: 0, end: 9, bias: 0 }];
+        let names = ProcessNames::new(&modules, &[], &programs);
+        let process = Process::default();
+        let groups = Groups::of(&process, &names);
+        let add = |code, count| done(Access::Add, code, &[(1, count)]);
+        let uses = groups.uses(&word(0, [add(1, 50), add(2, 30), add(3, 30)]), &names);
+        let [only] = &uses[..] else { panic!("{uses:?}") };
+        assert_eq!((&*only.code.as_ref().unwrap().function, only.per_second), ("add", 110.0));
+        let callers: Vec<_> = only.callers.iter().map(|code| &*code.function).collect();
+        assert_eq!(callers, ["often"]);
+    }
 
     #[test]
     fn work_is_what_lies_between_accesses_and_of_long_times_what_is_left_of_the_processors() {
