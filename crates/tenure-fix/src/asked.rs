@@ -5,13 +5,20 @@ use tenure_model::{Access, Declaration, Finding, Remedy, Repair, Storage};
 
 /// Where an edit begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum EditStart {
-    /// At a place that debugging information has.
-    Place(SourcePlace),
-    /// Where one of these is declared: rustc says nothing of the places of types.
+pub(crate) struct EditStart {
+    /// The types or variables, the likeliest first: whoever uses them is concerned.
+    pub(crate) types: Vec<String>,
+    /// Its place.
+    pub(crate) at: EditPlace,
+}
+
+/// How the place of an edit is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum EditPlace {
+    /// Debugging information has it.
+    Known(SourcePlace),
+    /// Where one of the types is declared, of whose places rustc says nothing.
     Declared {
-        /// Types or variables, the likeliest first.
-        names: Vec<String>,
         /// Files that may declare another one.
         files: Vec<String>,
     },
@@ -22,15 +29,16 @@ pub(crate) fn edit(
     finding: &Finding,
     repair: &Repair,
 ) -> Result<(SourceChange, EditStart), String> {
+    let storage = finding.observed.as_ref().map(|it| &it.storage);
+    let types = identifiers(&finding.type_name, storage);
+    let start = |at| EditStart { types: types.clone(), at };
     let declared = || match finding.declared.as_deref().and_then(place) {
-        Some(place) => Ok(EditStart::Place(place)),
+        Some(place) => Ok(start(EditPlace::Known(place))),
         None => {
-            let names =
-                identifiers(&finding.type_name, finding.observed.as_ref().map(|it| &it.storage));
             let files = files(finding);
-            match names.is_empty() && files.is_empty() {
+            match types.is_empty() && files.is_empty() {
                 true => Err("where it is declared is not known".to_owned()),
-                false => Ok(EditStart::Declared { names, files }),
+                false => Ok(start(EditPlace::Declared { files })),
             }
         }
     };
@@ -62,13 +70,13 @@ pub(crate) fn edit(
             let stores = uses.filter(|it| is_store(it.operation));
             let line = stores.filter_map(|it| place(it.code.as_ref()?.line.as_deref()?)).next();
             let place = line.ok_or_else(|| "where it is stored is not known".to_owned())?;
-            Ok((SourceChange::TestBeforeStore { name }, EditStart::Place(place)))
+            Ok((SourceChange::TestBeforeStore { name }, start(EditPlace::Known(place))))
         }
         (Remedy::Borrow, _) => {
             // The library adds to the count; the program's own line is further out.
             let line = repair.target.place.as_deref().and_then(place);
             let place = line.ok_or_else(|| "where it is cloned is not known".to_owned())?;
-            Ok((SourceChange::Borrow, EditStart::Place(place)))
+            Ok((SourceChange::Borrow, start(EditPlace::Known(place))))
         }
         _ => by_hand("it takes more than an edit"),
     }

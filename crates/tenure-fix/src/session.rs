@@ -1,5 +1,6 @@
 //! Tries one change after another.
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use tenure_model::{
 };
 use tenure_report::machine;
 
-use crate::asked::{self, EditStart};
+use crate::asked::{self, EditPlace, EditStart};
 use crate::build::{self, Commands, Edited, command};
 use crate::trees::{TreeCopies, git};
 
@@ -79,6 +80,7 @@ impl FixRequest {
             commands: commands.map_err(RunError::Failed)?,
             stop,
             record,
+            notes: RefCell::default(),
         };
         session.run(report, progress)
     }
@@ -92,6 +94,8 @@ struct Trial<'a> {
     commands: Commands,
     stop: &'a (dyn Fn() -> bool + Sync),
     record: &'a RecordAgain<'a>,
+    /// What the reader has to know besides.
+    notes: RefCell<Vec<String>>,
 }
 
 impl Trial<'_> {
@@ -109,17 +113,16 @@ impl Trial<'_> {
         };
         let changes = self.chosen(&report)?;
         progress.begin("fixing", STEPS * changes.len() as u64);
-        let mut notes = Vec::new();
         if self.commands.test.is_none() {
-            notes.push("No tests were run: name them by --test".to_owned());
+            self.note("No tests were run: name them by --test".to_owned());
         }
         let mut tried = Vec::new();
         for change in changes {
-            match self.tried(change, &report, progress) {
+            match self.tried(&change, &report, progress) {
                 Ok(change) => tried.push(change),
                 Err(RunError::Stopped) => {
                     self.trees.withdraw().map_err(RunError::Failed)?;
-                    notes.push("It was interrupted: later changes were not tried".to_owned());
+                    self.note("It was interrupted: later changes were not tried".to_owned());
                     break;
                 }
                 Err(error) => return Err(error),
@@ -133,7 +136,7 @@ impl Trial<'_> {
             machine: machine::describe().line(),
             changes: tried,
             patch: self.trees.patch().map_err(RunError::Failed)?,
-            notes,
+            notes: self.notes.take(),
         })
     }
 
@@ -146,25 +149,33 @@ impl Trial<'_> {
         (self.record)(&tree.here(), self.commands.build.first().map(String::as_str))
     }
 
-    fn chosen<'r>(&self, report: &'r Report) -> Result<Vec<&'r ProposedChange>, RunError> {
-        let answer = report.answer.as_ref();
-        let all: Vec<_> =
-            answer.iter().flat_map(|it| it.changes.iter().chain(&it.not_worth)).collect();
+    /// The changes to try: those of the answer, or of a report without one the first repair of each finding.
+    fn chosen(&self, report: &Report) -> Result<Vec<ProposedChange>, RunError> {
+        let failed = |line: String| Err(RunError::Failed(line));
+        let all: Vec<ProposedChange> = match &report.answer {
+            Some(answer) => answer.changes.iter().chain(&answer.not_worth).cloned().collect(),
+            None => report.findings.iter().filter_map(proposed).collect(),
+        };
         if all.is_empty() {
-            let said = answer.map_or("the report has no answer", |it| &it.headline);
-            return Err(RunError::Failed(format!("there is no change to try: {said}")));
+            let said = report.answer.as_ref().map_or("the report proposes none", |it| &it.headline);
+            return failed(format!("there is no change to try: {said}"));
         }
         let numbers = &self.request.numbers;
         if numbers.is_empty() {
             return Ok(all.into_iter().take(DEFAULT_CHANGES).collect());
         }
-        let by_number = |number: &u64| {
-            let found = all.iter().find(|it| it.number == *number).copied();
-            found.ok_or_else(|| {
-                RunError::Failed(format!("the report has no change {number}: it has {}", all.len()))
-            })
-        };
-        numbers.iter().map(by_number).collect()
+        let mut chosen = Vec::new();
+        for number in numbers {
+            match all.iter().find(|it| it.number == *number) {
+                Some(change) => chosen.push(change.clone()),
+                None => {
+                    let known: Vec<_> = all.iter().map(|it| it.number.to_string()).collect();
+                    let known = known.join(", ");
+                    return failed(format!("the report has no change {number}: it has {known}"));
+                }
+            }
+        }
+        Ok(chosen)
     }
 
     fn tried(
@@ -292,17 +303,17 @@ impl Trial<'_> {
         let find = |file: &Path| with.find(&self.user, file);
         let at = |place: SourcePlace| {
             let before = with.read(&place.file)?;
-            let edits = self.edits(change, &place, &before, options)?;
+            let edits = self.edits(change, &place, &before, options, &start.types)?;
             Ok::<_, String>((place, before, edits))
         };
-        let (names, files) = match start {
-            EditStart::Place(place) => {
+        let (names, files) = match &start.at {
+            EditPlace::Known(place) => {
                 let file = find(&place.file).ok_or_else(|| {
                     format!("{place} is not in this tree: change it where it is, and use that by [patch]")
                 })?;
                 return at(SourcePlace { file, line: place.line });
             }
-            EditStart::Declared { names, files } => (names, files),
+            EditPlace::Declared { files } => (&start.types, files),
         };
         let mut why = "its declaration is not in this tree".to_owned();
         for name in names {
@@ -340,6 +351,7 @@ impl Trial<'_> {
         place: &SourcePlace,
         text: &str,
         options: &EditOptions,
+        types: &[String],
     ) -> Result<Vec<SourceEdit>, String> {
         let with = &self.trees.both[1];
         let ending = place.file.extension().and_then(|it| it.to_str()).unwrap_or_default();
@@ -350,7 +362,7 @@ impl Trial<'_> {
             return Ok(edits.into_iter().map(in_file).collect());
         }
         let mut files = vec![place.file.clone()];
-        for name in names(change) {
+        for name in names(change).into_iter().chain(types) {
             files.extend(with.mention(name, &ENDINGS.map(|(ending, _)| ending)));
         }
         files.sort();
@@ -377,7 +389,21 @@ impl Trial<'_> {
                 })
             })
             .collect();
-        c::edits(&sources, change, place, options).map_err(|it| it.to_string())
+        let edits = c::edits(&sources, change, place, options).map_err(|it| it.to_string())?;
+        for note in c::alignment_notes(&sources, change, place, options) {
+            self.note(format!(
+                "{}: {}, so the type may not start a line there",
+                note.place, note.why
+            ));
+        }
+        Ok(edits)
+    }
+
+    fn note(&self, line: String) {
+        let mut notes = self.notes.borrow_mut();
+        if !notes.contains(&line) {
+            notes.push(line);
+        }
     }
 }
 
@@ -392,6 +418,19 @@ const ENDINGS: [(&str, Language); 9] = [
     ("hxx", Language::Cpp),
     ("inl", Language::Cpp),
 ];
+
+/// The first repair of a finding, numbered as the finding is.
+fn proposed(finding: &Finding) -> Option<ProposedChange> {
+    let repair = finding.repairs.first()?;
+    Some(ProposedChange {
+        number: finding.rank,
+        finding: finding.rank,
+        place: finding.declared.clone().unwrap_or_default(),
+        what: repair.brief.clone(),
+        gain: None,
+        moves_to: None,
+    })
+}
 
 /// The names whose uses a change has to see.
 fn names(change: &SourceChange) -> Vec<&String> {

@@ -210,7 +210,7 @@ fn only_the_changes_that_were_named_are_tried() {
     let numbers: Vec<_> = fixed.changes.iter().map(|it| it.number).collect();
     assert_eq!(numbers, [2]);
     let request = FixRequest { numbers: vec![3], ..request };
-    let failed = RunError::Failed("the report has no change 3: it has 2".to_owned());
+    let failed = RunError::Failed("the report has no change 3: it has 1, 2".to_owned());
     assert_eq!(fix(&request, apart(&["read", "written"])).unwrap_err(), failed);
 }
 
@@ -278,6 +278,23 @@ fn an_interruption_ends_what_runs_and_keeps_what_was_kept() {
             && !fixed.patch.contains("+    __attribute__((aligned(64))) long spare")
     );
     assert!(fixed.notes.iter().any(|note| note.starts_with("It was interrupted")));
+}
+
+#[test]
+fn of_a_report_without_an_answer_the_findings_repairs_are_tried() {
+    let checkout = Checkout::c();
+    let report = Report { answer: None, ..apart(&["read"]) };
+    let fixed = fix(&request(&checkout, "./bench"), report).unwrap();
+    assert_eq!((fixed.changes[0].number, &fixed.changes[0].outcome), (1, &FixOutcome::Kept));
+}
+
+#[test]
+fn an_allocator_that_does_not_align_is_named() {
+    let checkout = Checkout::c();
+    let more = "#include <stdlib.h>\nstruct stats *grow(struct stats *it)\n{\n    return realloc(it, 2 * sizeof(struct stats));\n}\n";
+    checkout.write("main.c", &(MAIN.to_owned() + more));
+    let fixed = fix(&request(&checkout, "./bench"), apart(&["read"])).unwrap();
+    assert!(fixed.notes.iter().any(|note| note.starts_with("main.c:11: ")), "{:?}", fixed.notes);
 }
 
 /// rustc says nothing of where a type is declared, and asks for what constructs it.
