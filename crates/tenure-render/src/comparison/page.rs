@@ -158,7 +158,11 @@ fn curves(it: &Comparison) -> Vec<Curves> {
             rows.iter().filter_map(dot).collect()
         };
         let title = if name.is_empty() { &it.metric } else { name };
-        let better = format!("{}, {}", first.unit, words::better(first.better));
+        let better = words::better(first.better);
+        let better = match first.unit.as_str() {
+            "" => better.to_owned(),
+            unit => format!("{unit}, {better}"),
+        };
         let (keys, figure) = LineChart {
             id: &format!("curve-{at}"),
             title,
