@@ -125,6 +125,9 @@ pub(crate) fn run(arguments: &FixArgs) -> Result<(), EarlyEnd> {
     if !fixed.patch.is_empty() {
         output::write(&arguments.patch, &fixed.patch)?;
     }
+    for it in &fixed.dependencies {
+        output::write(&arguments.patch_of(&it.name), &it.patch)?;
+    }
     arguments.tell(&fixed)?;
     if arguments.apply && !fixed.patch.is_empty() {
         apply(&here, &arguments.patch)?;
@@ -141,12 +144,27 @@ impl FixArgs {
             return Ok(());
         }
         output::print(&fix::terminal(fixed, output::style()))?;
-        if fixed.patch.is_empty() {
-            return Ok(());
+        let mut text = String::new();
+        if !fixed.patch.is_empty() {
+            let path = self.patch.display();
+            let how = if self.apply { String::new() } else { format!(" (git apply {path})") };
+            text += &format!("\nPatch: {path}{how}\n");
         }
-        let path = self.patch.display();
-        let how = if self.apply { String::new() } else { format!(" (git apply {path})") };
-        output::print(&format!("\nPatch: {path}{how}\n"))
+        for it in &fixed.dependencies {
+            let path = self.patch_of(&it.name);
+            let path = path.display();
+            text += &format!(
+                "\nPatch of {}: {path} (apply it to a copy of the crate, and use that by [patch.crates-io])\n",
+                it.name
+            );
+        }
+        output::print(&text)
+    }
+
+    /// The patch of a dependency lies beside that of the program: `fix-dashmap-5.5.3.patch`.
+    fn patch_of(&self, name: &str) -> PathBuf {
+        let stem = self.patch.file_stem().unwrap_or_default().to_string_lossy();
+        self.patch.with_file_name(format!("{stem}-{name}.patch"))
     }
 }
 

@@ -100,19 +100,20 @@ struct Trial<'a> {
 
 impl Trial<'_> {
     fn run(&self, report: Option<Report>, progress: &dyn Progress) -> Result<FixReport, RunError> {
-        progress.begin("fixing", 1);
-        progress.at("unmodified", "building");
+        progress.begin("building", 1);
+        progress.at("the unmodified program", "as it will be measured");
         let without = &self.trees.both[0];
         build::build(without, &self.commands, None, self.stop)?;
         let report = match report {
             Some(report) => report,
             None => {
-                progress.at("unmodified", "recording");
+                progress.begin("recording", 1);
+                progress.at("the unmodified program", "instrumented");
                 self.recorded(0)?
             }
         };
         let changes = self.chosen(&report)?;
-        progress.begin("fixing", STEPS * changes.len() as u64);
+        progress.begin("trying", STEPS * changes.len() as u64);
         if self.commands.test.is_none() {
             self.note("No tests were run: name them by --test".to_owned());
         }
@@ -136,6 +137,7 @@ impl Trial<'_> {
             machine: machine::describe().line(),
             changes: tried,
             patch: self.trees.patch().map_err(RunError::Failed)?,
+            dependencies: self.trees.dependencies().map_err(RunError::Failed)?,
             notes: self.notes.take(),
         })
     }
@@ -259,6 +261,10 @@ impl Trial<'_> {
         let failed = RunError::Failed;
         let options = EditOptions { line_bytes, padding: self.request.padding };
         let (place, before, edits) = self.first(change, start, &options).map_err(failed)?;
+        if place.file.starts_with("..") {
+            // It is compared with the tree that uses the same copy of the crate.
+            build::build(&self.trees.both[0], &self.commands, None, self.stop)?;
+        }
         with.edit(&edits).map_err(failed)?;
         let edited =
             Edited { change, place: &place, before: &before, options: &options, user: &self.user };
@@ -308,17 +314,28 @@ impl Trial<'_> {
         };
         let (names, files) = match &start.at {
             EditPlace::Known(place) => {
-                let file = find(&place.file).ok_or_else(|| {
-                    format!("{place} is not in this tree: change it where it is, and use that by [patch]")
-                })?;
+                let file = match find(&place.file) {
+                    Some(file) => Some(file),
+                    None => self.trees.dependency(&place.file)?,
+                };
+                let file = file.ok_or_else(|| format!("{place} is not in this tree"))?;
                 return at(SourcePlace { file, line: place.line });
             }
             EditPlace::Declared { files } => (&start.types, files),
         };
         let mut why = "its declaration is not in this tree".to_owned();
-        for name in names {
+        let mut folders = vec![PathBuf::new()];
+        for file in files {
+            if let Some(file) = self.trees.dependency(Path::new(file))? {
+                // `../crates/NAME-VERSION`
+                folders.push(file.components().take(3).collect());
+            }
+        }
+        folders.dedup();
+        for (folder, name) in folders.iter().flat_map(|it| names.iter().map(move |name| (it, name)))
+        {
             let mut edited = Vec::new();
-            for place in with.declarations(Some(name), &[]) {
+            for place in with.declarations(folder, Some(name), &[]) {
                 match at(place) {
                     Ok(found) => edited.push(found),
                     Err(refusal) => why = refusal,
@@ -336,7 +353,11 @@ impl Trial<'_> {
         }
         // A member of a struct in a struct.
         let files: Vec<PathBuf> = files.iter().filter_map(|file| find(Path::new(file))).collect();
-        let all = if files.is_empty() { Vec::new() } else { with.declarations(None, &files) };
+        let all = if files.is_empty() {
+            Vec::new()
+        } else {
+            with.declarations(Path::new(""), None, &files)
+        };
         let mut edited: Vec<_> = all.into_iter().filter_map(|place| at(place).ok()).collect();
         match edited.len() {
             1 => Ok(edited.remove(0)),

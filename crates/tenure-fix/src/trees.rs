@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use tenure_edit::{SourcePlace, apply};
-use tenure_model::SourceEdit;
+use tenure_model::{DependencyPatch, SourceEdit};
 
 /// A copy of the tree with all that is not ignored, also what is not committed.
 pub(crate) struct TreeCopy {
@@ -43,23 +43,7 @@ impl TreeCopies {
             let path = root.to_string_lossy();
             git(here, &["clone", "--quiet", "--shared", "--", &top, &path])?;
             uncommitted(Path::new(&top), &root)?;
-            let who = [
-                "-c",
-                "user.name=tenure",
-                "-c",
-                "user.email=tenure@localhost",
-                "-c",
-                "commit.gpgsign=false",
-            ];
-            git(&root, &["add", "--all"])?;
-            git(
-                &root,
-                &[
-                    &who[..],
-                    &["commit", "--quiet", "--no-verify", "--allow-empty", "-m", "unmodified"],
-                ]
-                .concat(),
-            )?;
+            commit(&root)?;
             Ok::<_, String>(TreeCopy {
                 root,
                 below: below.clone().into(),
@@ -98,7 +82,7 @@ impl TreeCopies {
             let start = common(before.chars(), after.chars());
             let end = common(before[start..].chars().rev(), after[start..].chars().rev());
             Ok(SourceEdit {
-                file: file.to_string_lossy().into_owned(),
+                file: file.strip_prefix(CRATES).unwrap_or(file).to_string_lossy().into_owned(),
                 range: [start as u64, (before.len() - end) as u64],
                 text: after[start..after.len() - end].to_owned(),
             })
@@ -108,13 +92,67 @@ impl TreeCopies {
 
     /// What was kept, as a patch.
     pub(crate) fn patch(&self) -> Result<String, String> {
-        let words = ["diff", "HEAD", "--", ".", ":(exclude)**/Cargo.lock", ":(exclude)Cargo.lock"];
-        let patch = git(&self.both[0].root, &words)?;
-        Ok(if patch.is_empty() { patch } else { patch + "\n" })
+        diff(&self.both[0].root)
+    }
+
+    /// What was kept of crates of a registry: a patch for each, by its name and version.
+    pub(crate) fn dependencies(&self) -> Result<Vec<DependencyPatch>, String> {
+        let mut patches = Vec::new();
+        for folder in crates(&self.both[0].crates()) {
+            let patch = diff(&folder)?;
+            let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if !patch.is_empty() {
+                patches.push(DependencyPatch { name, patch });
+            }
+        }
+        Ok(patches)
+    }
+
+    /// The path, from a tree's top, of a file of a crate in cargo's registry. The crate is copied beside both trees, which use the copy from
+    /// then on; their manifests and locks stay. `None` for any other file.
+    pub(crate) fn dependency(&self, file: &Path) -> Result<Option<PathBuf>, String> {
+        let Some((folder, rest)) = in_registry(file) else { return Ok(None) };
+        let name = folder.file_name().unwrap_or_default();
+        for tree in &self.both {
+            let crates = tree.crates();
+            if crates.join(name).is_dir() {
+                continue;
+            }
+            copy_folder(&folder, &crates.join(name))?;
+            if !crates.join(".git").is_dir() {
+                git(&crates, &["init", "--quiet"])?;
+            }
+            commit(&crates)?;
+            tree.configure()?;
+        }
+        Ok(Some(Path::new(CRATES).join(name).join(rest)))
     }
 }
 
+/// Where copies of a registry's crates lie, from the top of a tree. Not in it, where cargo would take them for members of its workspace.
+const CRATES: &str = "../crates";
+
 impl TreeCopy {
+    fn crates(&self) -> PathBuf {
+        // Without `..`, which other programs might resolve otherwise.
+        self.root.with_file_name("crates")
+    }
+
+    /// Has cargo use the copies, by its configuration above the tree.
+    fn configure(&self) -> Result<(), String> {
+        let mut text = "[patch.crates-io]\n".to_owned();
+        for folder in crates(&self.crates()) {
+            let name = folder.file_name().unwrap_or_default().to_string_lossy();
+            let package = package(&name);
+            let key = name.replace(['.', '+'], "_");
+            text += &format!("{key} = {{ package = \"{package}\", path = {folder:?} }}\n");
+        }
+        let config = self.root.with_file_name(".cargo");
+        fs::create_dir_all(&config)
+            .map_err(|error| format!("cannot make {}: {error}", config.display()))?;
+        write(&config.join("config.toml"), &text)
+    }
+
     /// The folder that stands for the user's.
     pub(crate) fn here(&self) -> PathBuf {
         self.root.join(&self.below)
@@ -124,6 +162,10 @@ impl TreeCopy {
     pub(crate) fn find(&self, user: &Path, file: &Path) -> Option<PathBuf> {
         let root = fs::canonicalize(&self.root).ok()?;
         if file.is_absolute() {
+            let crates = fs::canonicalize(self.crates()).unwrap_or_else(|_| self.crates());
+            if let Ok(inside) = file.strip_prefix(&crates).or(file.strip_prefix(self.crates())) {
+                return Some(Path::new(CRATES).join(inside));
+            }
             let inside = file
                 .strip_prefix(user)
                 .or(file.strip_prefix(&root))
@@ -172,7 +214,13 @@ impl TreeCopy {
 
 impl TreeCopy {
     /// Where Rust's types and variables of this name are declared, or with `None` all of them, in these files or in all.
-    pub(crate) fn declarations(&self, name: Option<&str>, files: &[PathBuf]) -> Vec<SourcePlace> {
+    /// `folder` is a path from the tree's top: that of a copied crate, or nothing.
+    pub(crate) fn declarations(
+        &self,
+        folder: &Path,
+        name: Option<&str>,
+        files: &[PathBuf],
+    ) -> Vec<SourcePlace> {
         let name = name.unwrap_or("[A-Za-z_][A-Za-z0-9_]*");
         let pattern = format!("(struct|enum|union|static|static mut) +{name}([^A-Za-z0-9_]|$)");
         let mut words = vec!["grep", "-n", "-z", "-E", "-e", &pattern, "--"];
@@ -182,10 +230,10 @@ impl TreeCopy {
             false => words.extend(files.iter().map(|it| &**it)),
         }
         // `file\0line\0text`, and so for each line.
-        let list = git(&self.root, &words).unwrap_or_default();
+        let list = git(&self.root.join(folder), &words).unwrap_or_default();
         let place = |line: &str| {
             let mut parts = line.split('\0');
-            let file = parts.next()?.into();
+            let file = folder.join(parts.next()?);
             Some(SourcePlace { file, line: parts.next()?.parse().ok()? })
         };
         list.lines().filter_map(place).collect()
@@ -204,9 +252,15 @@ fn copy(from: &TreeCopy, to: &TreeCopy) -> Result<(), String> {
 /// Files that differ between two trees, from their tops.
 fn changed(one: &TreeCopy, other: &TreeCopy) -> Result<Vec<PathBuf>, String> {
     let mut files = Vec::new();
+    let names = |folder: &Path| git(folder, &["diff", "--name-only", "-z", "HEAD"]);
     for tree in [one, other] {
-        let list = git(&tree.root, &["diff", "--name-only", "-z", "HEAD"])?;
+        let list = names(&tree.root)?;
         files.extend(list.split('\0').filter(|it| !it.is_empty()).map(PathBuf::from));
+        if tree.crates().is_dir() {
+            let list = names(&tree.crates())?;
+            let list = list.split('\0').filter(|it| !it.is_empty());
+            files.extend(list.map(|file| Path::new(CRATES).join(file)));
+        }
     }
     files.sort();
     files.dedup();
@@ -215,6 +269,73 @@ fn changed(one: &TreeCopy, other: &TreeCopy) -> Result<Vec<PathBuf>, String> {
     let text = |tree: &TreeCopy, file: &Path| fs::read_to_string(tree.root.join(file)).ok();
     files.retain(|file| text(one, file) != text(other, file));
     Ok(files)
+}
+
+/// The folder of a crate in cargo's registry, and the path of a file in it.
+fn in_registry(file: &Path) -> Option<(PathBuf, PathBuf)> {
+    let parts: Vec<_> = file.components().collect();
+    let is = |at: usize, name: &str| parts.get(at).is_some_and(|it| it.as_os_str() == name);
+    // `registry/src/INDEX/NAME-VERSION/src/lib.rs`
+    let at = (0..parts.len()).find(|&at| is(at, "registry") && is(at + 1, "src"))?;
+    let (folder, rest) = parts.split_at_checked(at + 4)?;
+    let folder: PathBuf = folder.iter().collect();
+    (folder.join("Cargo.toml").is_file()).then(|| (folder, rest.iter().collect()))
+}
+
+/// `crossbeam-utils` of `crossbeam-utils-0.8.17`.
+fn package(name: &str) -> &str {
+    let is_version = |(at, _): &(usize, &str)| {
+        name[at + 1..].starts_with(|letter: char| letter.is_ascii_digit())
+    };
+    name.match_indices('-').find(is_version).map_or(name, |(at, _)| &name[..at])
+}
+
+/// The folders of copied crates, by name.
+fn crates(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|it| it.path());
+    let mut all: Vec<_> = entries.filter(|it| it.join("Cargo.toml").is_file()).collect();
+    all.sort();
+    all
+}
+
+fn copy_folder(from: &Path, to: &Path) -> Result<(), String> {
+    let failed = |error: std::io::Error| format!("cannot copy {}: {error}", from.display());
+    fs::create_dir_all(to).map_err(failed)?;
+    for entry in fs::read_dir(from).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let (name, kind) = (entry.file_name(), entry.file_type().map_err(failed)?);
+        match kind.is_dir() {
+            true => copy_folder(&entry.path(), &to.join(name))?,
+            false if kind.is_file() => {
+                fs::copy(entry.path(), to.join(name)).map_err(failed)?;
+            }
+            false => {}
+        }
+    }
+    Ok(())
+}
+
+/// Commits all that is there: what later changes are told from.
+fn commit(folder: &Path) -> Result<(), String> {
+    const WHO: [&str; 6] = [
+        "-c",
+        "user.name=tenure",
+        "-c",
+        "user.email=tenure@localhost",
+        "-c",
+        "commit.gpgsign=false",
+    ];
+    const WORDS: [&str; 6] =
+        ["commit", "--quiet", "--no-verify", "--allow-empty", "-m", "unmodified"];
+    git(folder, &["add", "--all"])?;
+    git(folder, &[WHO, WORDS].concat()).map(drop)
+}
+
+/// What changed in a folder, without cargo's lock, which it writes by itself.
+fn diff(folder: &Path) -> Result<String, String> {
+    let lock = [":(exclude)**/Cargo.lock", ":(exclude)Cargo.lock"];
+    let patch = git(folder, &[&["diff", "--relative", "HEAD", "--", "."], &lock[..]].concat())?;
+    Ok(if patch.is_empty() { patch } else { patch + "\n" })
 }
 
 /// How many bytes both begin with.
@@ -265,4 +386,31 @@ pub(crate) fn git(folder: &Path, words: &[&str]) -> Result<String, String> {
     let said = String::from_utf8_lossy(&output.stderr);
     let verb = words.iter().find(|it| !it.starts_with('-') && !it.contains('=')).unwrap_or(&"");
     Err(format!("git {verb} failed: {}", said.lines().next_back().unwrap_or("it does not say why")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crate_is_told_from_its_version() {
+        for (name, expected) in [
+            ("crossbeam-utils-0.8.17", "crossbeam-utils"),
+            ("wasi-0.11.0+wasi-snapshot-preview1", "wasi"),
+            ("x", "x"),
+        ] {
+            assert_eq!(package(name), expected);
+        }
+    }
+
+    #[test]
+    fn a_file_of_a_registry_is_told_from_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let of = folder.path().join("registry/src/index-1/a-1.0.0");
+        fs::create_dir_all(of.join("src")).unwrap();
+        fs::write(of.join("Cargo.toml"), "").unwrap();
+        let file = of.join("src/lib.rs");
+        assert_eq!(in_registry(&file), Some((of, "src/lib.rs".into())));
+        assert_eq!(in_registry(Path::new("src/registry/src/lib.rs")), None);
+    }
 }

@@ -323,3 +323,44 @@ fn rust_is_edited_until_it_compiles_and_its_type_is_found_by_its_name() {
         fixed.changes[0].edits.iter().map(|it| PathBuf::from(&it.file)).collect();
     assert_eq!(files, [PathBuf::from("src/stats.rs")]);
 }
+
+/// Cargo uses a copy of the crate; the manifest and the lock stay, and the patch is of the crate's release.
+#[test]
+fn a_dependency_is_edited_in_a_copy_and_has_a_patch_of_its_own() {
+    let main = "fn main() {\n    println!(\"rate: {}\", std::mem::size_of::<crossbeam_utils::Backoff>());\n}\n";
+    let manifest = "[package]\nname = \"small\"\nedition = \"2021\"\n[dependencies]\ncrossbeam-utils = \"0.8\"\n";
+    let files = [("Cargo.toml", manifest), ("src/main.rs", main), (".gitignore", "target\n")];
+    let checkout = Checkout::of(&files);
+    let mut lock = Command::new("cargo");
+    lock.args(["generate-lockfile", "--offline", "--quiet"]).current_dir(checkout.path());
+    assert!(lock.status().unwrap().success(), "the workspace has the crate too, so cargo has it");
+    checkout.commit();
+    let mut metadata = Command::new("cargo");
+    metadata.args(["metadata", "--offline", "--format-version", "1"]).current_dir(checkout.path());
+    let metadata: serde_json::Value =
+        serde_json::from_slice(&metadata.output().unwrap().stdout).unwrap();
+    let packages = metadata["packages"].as_array().unwrap();
+    let package = packages.iter().find(|it| it["name"] == "crossbeam-utils").unwrap();
+    let folder = Path::new(package["manifest_path"].as_str().unwrap()).parent().unwrap();
+    let version = package["version"].as_str().unwrap();
+
+    let mut report = report(None, &[("step", "apart")]);
+    report.findings[0].type_name = "crossbeam_utils::backoff::Backoff".to_owned();
+    let code = json!({"function": "spin", "line": format!("{}:1", folder.join("src/backoff.rs").display())});
+    let used = json!([{"threads": "", "count": 1, "ids": [], "operation": "write", "per_second": 1.0, "code": code, "callers": []}]);
+    report.findings[0].contended.uses = serde_json::from_value(used).unwrap();
+    let request = FixRequest {
+        command: ["cargo", "--offline", "run", "--quiet"].map(str::to_owned).to_vec(),
+        build: None,
+        test: Some("true".to_owned()),
+        ..request(&checkout, "")
+    };
+    let fixed = fix(&request, report).unwrap();
+    assert_eq!(fixed.changes[0].outcome, FixOutcome::Kept, "{fixed:?}");
+    assert_eq!(fixed.patch, "");
+    let [patch] = &fixed.dependencies[..] else { panic!("{fixed:?}") };
+    assert_eq!(patch.name, format!("crossbeam-utils-{version}"));
+    assert!(patch.patch.contains("--- a/src/backoff.rs"), "{}", patch.patch);
+    assert_eq!(fixed.changes[0].edits[0].file, format!("{}/src/backoff.rs", patch.name));
+    assert_eq!(checkout.git(&["status", "--porcelain", "--ignored"]), "");
+}

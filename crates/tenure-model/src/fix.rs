@@ -20,6 +20,9 @@ pub struct FixReport {
     pub changes: Vec<TriedChange>,
     /// The changes that were kept, as a patch of the program's tree; empty if there are none.
     pub patch: String,
+    /// The same of dependencies: patches of their releases.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dependencies: Vec<DependencyPatch>,
     /// What else the reader has to know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -28,6 +31,15 @@ pub struct FixReport {
 impl FixReport {
     /// The version of the JSON: it changes when a field changes its meaning or goes away.
     pub const SCHEMA: &'static str = "tenure-fix/1";
+}
+
+/// The changes of a dependency that were kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DependencyPatch {
+    /// The crate with its version: `dashmap-5.5.3`.
+    pub name: String,
+    /// The patch, from the crate's own folder.
+    pub patch: String,
 }
 
 /// A change that was tried.

@@ -37,7 +37,7 @@ pub use comparison::{
 };
 pub use edit::SourceEdit;
 pub use ended::{Ended, signal_name};
-pub use fix::{FixOutcome, FixReport, TriedChange};
+pub use fix::{DependencyPatch, FixOutcome, FixReport, TriedChange};
 pub use language::Language;
 pub use progress::Progress;
 pub use remedy::{Declaration, Remedy, Target};

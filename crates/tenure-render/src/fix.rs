@@ -117,6 +117,7 @@ mod tests {
             machine: "A processor, 2 CPUs".to_owned(),
             changes,
             patch: String::new(),
+            dependencies: Vec::new(),
             notes: vec!["No tests were run: name them by --test".to_owned()],
         }
     }
