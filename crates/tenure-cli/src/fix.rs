@@ -46,11 +46,11 @@ pub(crate) struct FixArgs {
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
 
-    /// Build by this command [default: what BENCH of cargo builds; make, cmake or meson]
+    /// Build by this command [default: what BENCH of cargo builds; else by the Makefile, or by CMake's or meson's file]
     #[arg(long, value_name = "COMMAND")]
     build: Option<String>,
 
-    /// Test by this command [default: `cargo test`, if BENCH is cargo]
+    /// Test by this command [default: `cargo test`, if BENCH is cargo; else no tests, and the result says so]
     #[arg(long, value_name = "COMMAND")]
     test: Option<String>,
 
