@@ -1,14 +1,12 @@
 //! `tenure fix`.
 
-use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use tenure_analyze::diff;
 use tenure_edit::Padding;
+use tenure_fix::apply::apply;
 use tenure_fix::session::FixRequest;
 use tenure_measure::command::{MeasuredCommand, RunError, shell_line};
 use tenure_model::{FixReport, Report};
@@ -130,7 +128,8 @@ pub(crate) fn run(arguments: &FixArgs) -> Result<(), EarlyEnd> {
     }
     arguments.tell(&fixed)?;
     if arguments.apply && !fixed.patch.is_empty() {
-        apply(&here, &arguments.patch)?;
+        apply(&here, &arguments.patch).map_err(EarlyEnd::Input)?;
+        output::print("Applied.\n")?;
     }
     if stop() { Err(EarlyEnd::Interrupted) } else { Ok(()) }
 }
@@ -200,35 +199,4 @@ fn recorded(
     let ran = run(&["--json", &file.path().to_string_lossy()], words)?;
     diff::read(file.path())
         .map_err(|error| failed(ran.failure.unwrap_or_else(|| error.to_string())))
-}
-
-fn apply(here: &Path, patch: &Path) -> Result<(), EarlyEnd> {
-    let patch = fs::canonicalize(patch).unwrap_or_else(|_| patch.to_owned());
-    let git = |words: &[&str]| {
-        let words: Vec<OsString> = words.iter().map(OsString::from).collect();
-        let output =
-            Command::new("git").arg("-C").arg(here).args(words).stdin(Stdio::null()).output();
-        output.map_err(|error| EarlyEnd::Input(format!("cannot run git: {error}")))
-    };
-    let path = patch.to_string_lossy();
-    let top = git(&["rev-parse", "--show-toplevel"])?;
-    let top = String::from_utf8_lossy(&top.stdout).trim_end().to_owned();
-    let numbers = git(&["-C", &top, "apply", "--numstat", "-z", &path])?;
-    let files = String::from_utf8_lossy(&numbers.stdout).into_owned();
-    for file in files.split('\0').filter_map(|line| line.split('\t').nth(2)) {
-        let status = git(&["-C", &top, "status", "--porcelain", "--", file])?;
-        if !status.stdout.is_empty() {
-            let line = format!(
-                "{file} has uncommitted changes, so the patch was not applied: commit them, then git apply {path}"
-            );
-            return Err(EarlyEnd::Input(line));
-        }
-    }
-    let applied = git(&["-C", &top, "apply", &path])?;
-    if applied.status.success() {
-        return output::print("Applied.\n");
-    }
-    let said = String::from_utf8_lossy(&applied.stderr);
-    let line = said.lines().next_back().unwrap_or("git does not say why").to_owned();
-    Err(EarlyEnd::Input(format!("the patch was not applied: {line}")))
 }

@@ -121,8 +121,6 @@ pub(crate) struct Edited<'a> {
     /// The text of that file before.
     pub(crate) before: &'a str,
     pub(crate) options: &'a tenure_edit::EditOptions,
-    /// The top of the user's tree.
-    pub(crate) user: &'a Path,
 }
 
 /// Builds everything, and edits what the compiler asks for. The error is a line, and tells what does not build.
@@ -138,20 +136,15 @@ pub(crate) fn build(
             let run = command(tree, line).outcome(None, stop)?;
             builds += 1;
             let asked = match edited.filter(|_| commands.is_cargo) {
-                Some(edited) if builds < MAX_BUILDS => {
-                    asked_for(tree, edited, &run).map_err(RunError::Failed)?
-                }
+                Some(edited) if builds < MAX_BUILDS => asked_for(tree, edited, &run)?,
                 _ => Vec::new(),
             };
             match (asked.is_empty(), run.failure.is_none()) {
                 (true, true) => break,
                 (true, false) => {
-                    return Err(RunError::Failed(format!(
-                        "it does not build: {}",
-                        first_error(&run)
-                    )));
+                    return Err(format!("it does not build: {}", first_error(&run)).into());
                 }
-                (false, _) => tree.edit(&asked).map_err(RunError::Failed)?,
+                (false, _) => tree.edit(&asked)?,
             }
         }
     }
@@ -163,9 +156,9 @@ fn asked_for(
     edited: &Edited<'_>,
     build: &CommandRun,
 ) -> Result<Vec<SourceEdit>, String> {
-    let Edited { change, place, before, options, user } = *edited;
+    let Edited { change, place, before, options } = *edited;
     let asked = Asked { before, change, place, options };
-    let path = |file: &Path| tree.find(user, file);
+    let path = |file: &Path| tree.find(file);
     let read = |file: &Path| {
         let error = || std::io::Error::new(std::io::ErrorKind::NotFound, "not the program's own");
         let found = path(file).ok_or_else(error)?;

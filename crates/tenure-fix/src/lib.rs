@@ -7,11 +7,13 @@
 //! | module | subject |
 //! |---|---|
 //! | [`session`] | tries one change after another |
+//! | [`apply`] | applies a patch to the user's tree |
 //! | `asked` | the edit that a finding's repair is |
 //! | `trees` | two copies of the user's tree: without and with the change |
 //! | `build` | builds and tests a copy |
 #![cfg(unix)]
 
+pub mod apply;
 mod asked;
 mod build;
 pub mod session;

@@ -17,7 +17,7 @@ use tenure_report::machine;
 
 use crate::asked::{self, EditPlace, EditStart};
 use crate::build::{self, Commands, Edited, command};
-use crate::trees::{TreeCopies, git};
+use crate::trees::TreeCopies;
 
 /// Changes that are tried where none is named.
 const DEFAULT_CHANGES: usize = 3;
@@ -65,8 +65,7 @@ impl FixRequest {
         stop: &(dyn Fn() -> bool + Sync),
         progress: &dyn Progress,
     ) -> Result<FixReport, RunError> {
-        let trees = TreeCopies::of(&self.here).map_err(RunError::Failed)?;
-        let top = git(&self.here, &["rev-parse", "--show-toplevel"]).map_err(RunError::Failed)?;
+        let trees = TreeCopies::of(&self.here)?;
         let commands = Commands::of(
             &self.command,
             self.build.as_deref(),
@@ -76,8 +75,7 @@ impl FixRequest {
         let session = Trial {
             request: self,
             trees,
-            user: top.into(),
-            commands: commands.map_err(RunError::Failed)?,
+            commands: commands?,
             stop,
             record,
             notes: RefCell::default(),
@@ -89,8 +87,6 @@ impl FixRequest {
 struct Trial<'a> {
     request: &'a FixRequest,
     trees: TreeCopies,
-    /// The top of the user's tree.
-    user: PathBuf,
     commands: Commands,
     stop: &'a (dyn Fn() -> bool + Sync),
     record: &'a RecordAgain<'a>,
@@ -122,7 +118,7 @@ impl Trial<'_> {
             match self.tried(&change, &report, progress) {
                 Ok(change) => tried.push(change),
                 Err(RunError::Stopped) => {
-                    self.trees.withdraw().map_err(RunError::Failed)?;
+                    self.trees.withdraw()?;
                     self.note("It was interrupted: later changes were not tried".to_owned());
                     break;
                 }
@@ -136,8 +132,8 @@ impl Trial<'_> {
             command: self.commands.run.clone(),
             machine: machine::describe().line(),
             changes: tried,
-            patch: self.trees.patch().map_err(RunError::Failed)?,
-            dependencies: self.trees.dependencies().map_err(RunError::Failed)?,
+            patch: self.trees.patch()?,
+            dependencies: self.trees.dependencies()?,
             notes: self.notes.take(),
         })
     }
@@ -147,20 +143,19 @@ impl Trial<'_> {
         if self.commands.is_cargo {
             return (self.record)(&self.trees.both[which].here(), None);
         }
-        let tree = self.trees.recorded(which).map_err(RunError::Failed)?;
+        let tree = self.trees.recorded(which)?;
         (self.record)(&tree.here(), self.commands.build.first().map(String::as_str))
     }
 
     /// The changes to try: those of the answer, or of a report without one the first repair of each finding.
     fn chosen(&self, report: &Report) -> Result<Vec<ProposedChange>, RunError> {
-        let failed = |line: String| Err(RunError::Failed(line));
         let all: Vec<ProposedChange> = match &report.answer {
             Some(answer) => answer.changes.iter().chain(&answer.not_worth).cloned().collect(),
             None => report.findings.iter().filter_map(proposed).collect(),
         };
         if all.is_empty() {
             let said = report.answer.as_ref().map_or("the report proposes none", |it| &it.headline);
-            return failed(format!("there is no change to try: {said}"));
+            return Err(format!("there is no change to try: {said}").into());
         }
         let numbers = &self.request.numbers;
         if numbers.is_empty() {
@@ -173,7 +168,7 @@ impl Trial<'_> {
                 None => {
                     let known: Vec<_> = all.iter().map(|it| it.number.to_string()).collect();
                     let known = known.join(", ");
-                    return failed(format!("the report has no change {number}: it has {known}"));
+                    return Err(format!("the report has no change {number}: it has {known}").into());
                 }
             }
         }
@@ -215,7 +210,7 @@ impl Trial<'_> {
             Ok(()) => {}
             Err(RunError::Stopped) => return Err(RunError::Stopped),
             Err(RunError::Failed(why)) => {
-                self.trees.withdraw().map_err(RunError::Failed)?;
+                self.trees.withdraw()?;
                 tried.outcome = FixOutcome::Withdrawn { why };
                 return Ok(tried);
             }
@@ -238,9 +233,9 @@ impl Trial<'_> {
             () => FixOutcome::DoesNotPay,
         };
         if tried.outcome == FixOutcome::DoesNotPay {
-            self.trees.withdraw().map_err(RunError::Failed)?;
+            self.trees.withdraw()?;
         } else {
-            self.trees.keep().map_err(RunError::Failed)?;
+            self.trees.keep()?;
             // Later changes are compared with it.
             build::build(&self.trees.both[0], &self.commands, None, self.stop)?;
         }
@@ -258,24 +253,22 @@ impl Trial<'_> {
         progress: &dyn Progress,
     ) -> Result<(), RunError> {
         let [_, with] = &self.trees.both;
-        let failed = RunError::Failed;
         let options = EditOptions { line_bytes, padding: self.request.padding };
-        let (place, before, edits) = self.first(change, start, &options).map_err(failed)?;
+        let (place, before, edits) = self.first(change, start, &options)?;
         if place.file.starts_with("..") {
             // It is compared with the tree that uses the same copy of the crate.
             build::build(&self.trees.both[0], &self.commands, None, self.stop)?;
         }
-        with.edit(&edits).map_err(failed)?;
-        let edited =
-            Edited { change, place: &place, before: &before, options: &options, user: &self.user };
+        with.edit(&edits)?;
+        let edited = Edited { change, place: &place, before: &before, options: &options };
         build::build(with, &self.commands, Some(&edited), self.stop)?;
-        tried.edits = self.trees.edits().map_err(failed)?;
+        tried.edits = self.trees.edits()?;
         progress.advance(1);
         if let Some(test) = &self.commands.test {
             progress.at(subject, "testing");
             let run = command(with, test).outcome(None, self.stop)?;
             if run.failure.is_some() {
-                return Err(failed(format!("its tests fail: {}", build::first_error(&run))));
+                return Err(format!("its tests fail: {}", build::first_error(&run)).into());
             }
         }
         progress.advance(1);
@@ -306,7 +299,7 @@ impl Trial<'_> {
         options: &EditOptions,
     ) -> Result<(SourcePlace, String, Vec<SourceEdit>), String> {
         let with = &self.trees.both[1];
-        let find = |file: &Path| with.find(&self.user, file);
+        let find = |file: &Path| with.find(file);
         let at = |place: SourcePlace| {
             let before = with.read(&place.file)?;
             let edits = self.edits(change, &place, &before, options, &start.types)?;

@@ -2,15 +2,18 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use tenure_edit::{SourcePlace, apply};
+use tenure_measure::git::git;
 use tenure_model::{DependencyPatch, SourceEdit};
 
 /// A copy of the tree with all that is not ignored, also what is not committed.
 pub(crate) struct TreeCopy {
     root: PathBuf,
+    /// The user's folder, seen from the top.
     below: PathBuf,
+    /// The top of the user's own tree.
+    user: PathBuf,
     /// Where its builds go.
     pub(crate) target: PathBuf,
 }
@@ -47,6 +50,7 @@ impl TreeCopies {
             Ok::<_, String>(TreeCopy {
                 root,
                 below: below.clone().into(),
+                user: top.clone().into(),
                 target: of.join("target"),
             })
         };
@@ -159,7 +163,7 @@ impl TreeCopy {
     }
 
     /// The path in the tree of a file that debugging information or a compiler names; `None` if it is not the program's own.
-    pub(crate) fn find(&self, user: &Path, file: &Path) -> Option<PathBuf> {
+    pub(crate) fn find(&self, file: &Path) -> Option<PathBuf> {
         let root = fs::canonicalize(&self.root).ok()?;
         if file.is_absolute() {
             let crates = fs::canonicalize(self.crates()).unwrap_or_else(|_| self.crates());
@@ -167,7 +171,7 @@ impl TreeCopy {
                 return Some(Path::new(CRATES).join(inside));
             }
             let inside = file
-                .strip_prefix(user)
+                .strip_prefix(&self.user)
                 .or(file.strip_prefix(&root))
                 .or(file.strip_prefix(&self.root))
                 .ok()?;
@@ -210,9 +214,7 @@ impl TreeCopy {
         };
         list.split('\0').filter(is_source).map(PathBuf::from).collect()
     }
-}
 
-impl TreeCopy {
     /// Where Rust's types and variables of this name are declared, or with `None` all of them, in these files or in all.
     /// `folder` is a path from the tree's top: that of a copied crate, or nothing.
     pub(crate) fn declarations(
@@ -372,20 +374,6 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
         return Ok(());
     }
     fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
-}
-
-/// What git prints, without its last line break.
-pub(crate) fn git(folder: &Path, words: &[&str]) -> Result<String, String> {
-    let output =
-        Command::new("git").arg("-C").arg(folder).args(words).stdin(Stdio::null()).output();
-    let output = output.map_err(|error| format!("cannot run git: {error}"))?;
-    if output.status.success() {
-        let text = String::from_utf8_lossy(&output.stdout);
-        return Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let verb = words.iter().find(|it| !it.starts_with('-') && !it.contains('=')).unwrap_or(&"");
-    Err(format!("git {verb} failed: {}", said.lines().next_back().unwrap_or("it does not say why")))
 }
 
 #[cfg(test)]

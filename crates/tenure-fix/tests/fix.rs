@@ -7,6 +7,7 @@ use std::process::Command;
 
 use serde_json::json;
 use tenure_edit::Padding;
+use tenure_fix::apply::apply;
 use tenure_fix::session::FixRequest;
 use tenure_measure::command::RunError;
 use tenure_measure::figures::{Metric, Printed};
@@ -143,6 +144,26 @@ fn a_change_that_pays_is_in_the_patch_and_the_users_tree_is_not_touched() {
     let patched = checkout.read("stats.h");
     assert!(patched.contains("aligned(64))) long read;    /* of the first */"), "{patched}");
     assert_eq!(patched, tenure_edit::apply(HEADER, &change.edits));
+}
+
+#[test]
+fn a_patch_is_applied_unless_a_file_that_it_changes_is_not_committed() {
+    let checkout = Checkout::c();
+    let fixed = fix(&request(&checkout, "./bench"), apart(&["read"])).unwrap();
+    let patch = checkout.path().join("a.patch");
+    fs::write(&patch, &fixed.patch).unwrap();
+    checkout.write("stats.h", &HEADER.replace("spare", "extra"));
+    let refused = apply(checkout.path(), &patch).unwrap_err();
+    assert!(refused.starts_with("stats.h has uncommitted changes"), "{refused}");
+    checkout.write("stats.h", HEADER);
+    checkout.write("main.c", &(MAIN.to_owned() + "/* not committed, and not in the patch */\n"));
+    apply(checkout.path(), &patch).unwrap();
+    assert!(checkout.read("stats.h").contains("aligned(64)"));
+    let twice = apply(checkout.path(), &patch).unwrap_err();
+    assert!(twice.starts_with("stats.h has uncommitted changes"), "{twice}");
+    fs::write(&patch, "nothing\n").unwrap();
+    let refused = apply(checkout.path(), &patch).unwrap_err();
+    assert!(refused.starts_with("the patch was not applied: git apply failed: "), "{refused}");
 }
 
 #[test]

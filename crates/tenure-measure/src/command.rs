@@ -87,6 +87,12 @@ pub enum RunError {
     Failed(String),
 }
 
+impl From<String> for RunError {
+    fn from(line: String) -> Self {
+        Self::Failed(line)
+    }
+}
+
 impl MeasuredCommand {
     /// Whether the number of threads changes it.
     #[must_use]
@@ -110,7 +116,7 @@ impl MeasuredCommand {
         match &run.failure {
             Some(how) => {
                 let line = replaced(&self.line, threads);
-                Err(RunError::Failed(format!("`{line}` {how}")))
+                Err(format!("`{line}` {how}").into())
             }
             None => Ok(run),
         }

@@ -118,7 +118,7 @@ impl<'a> RoundsSoFar<'a> {
                 self.metric.choose(&runs);
             }
             let figures = runs.iter().map(|run| self.metric.figures(run));
-            let figures = figures.collect::<Result<Vec<_>, _>>().map_err(RunError::Failed)?;
+            let figures = figures.collect::<Result<Vec<_>, _>>()?;
             let [old, new] = &figures[..] else { unreachable!("there are two commands") };
             for (one, other, name) in [(old, new, "before"), (new, old, "after")] {
                 for reading in one.iter().filter(|it| !has(other, &it.name)) {
@@ -138,9 +138,7 @@ impl<'a> RoundsSoFar<'a> {
             }
         }
         match self.series.is_empty() {
-            true => {
-                Err(RunError::Failed("before and after have no benchmark in common".to_owned()))
-            }
+            true => Err("before and after have no benchmark in common".to_owned().into()),
             false => Ok(()),
         }
     }
@@ -186,7 +184,7 @@ impl<'a> RoundsSoFar<'a> {
         runs: &[CommandRun],
     ) -> Result<Vec<(usize, ComparedRound)>, RunError> {
         let figures = runs.iter().map(|run| self.metric.figures(run));
-        let figures = figures.collect::<Result<Vec<_>, _>>().map_err(RunError::Failed)?;
+        let figures = figures.collect::<Result<Vec<_>, _>>()?;
         let time: f64 = runs.iter().map(|run| run.wall.as_secs_f64()).sum();
         let used: f64 = runs.iter().map(|run| run.others * run.wall.as_secs_f64()).sum();
         // The system counts in ticks.

@@ -5,6 +5,7 @@
 //! | [`compare`] | runs two commands in turns |
 //! | [`figures`] | what of a run is compared |
 //! | [`command`] | runs a command once, perhaps beside its server |
+//! | [`git`] | runs git on the user's repository and on copies of it |
 //! | [`revision`] | a revision of a repository in a folder of its own |
 //! | [`judge`] | from the figures of the rounds to a verdict |
 //! | [`metric`] | what a run achieved, from what it printed |
@@ -15,6 +16,8 @@ pub mod command;
 pub mod compare;
 #[cfg(unix)]
 pub mod figures;
+#[cfg(unix)]
+pub mod git;
 pub mod judge;
 pub mod metric;
 #[cfg(unix)]

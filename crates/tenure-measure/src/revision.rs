@@ -1,9 +1,9 @@
 //! A revision of the user's repository in a folder of its own. The repository and its work tree stay as they are.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use crate::command::RunError;
+use crate::git::git;
 
 /// A copy of a revision, which is removed when this is dropped.
 #[derive(Debug)]
@@ -21,10 +21,7 @@ impl Checkout {
     /// There is no repository or no such revision, or git fails.
     pub fn of(revision: &str, here: &Path) -> Result<Self, RunError> {
         let top = git(here, &["rev-parse", "--show-toplevel"]).map_err(|_| {
-            RunError::Failed(format!(
-                "a revision takes a git repository, and {} is in none",
-                here.display()
-            ))
+            format!("a revision takes a git repository, and {} is in none", here.display())
         })?;
         let below = git(here, &["rev-parse", "--show-prefix"])?;
         let commit = git(
@@ -37,11 +34,10 @@ impl Checkout {
                 &format!("{revision}^{{commit}}"),
             ],
         )
-        .map_err(|_| RunError::Failed(format!("there is no revision `{revision}`")))?;
+        .map_err(|_| format!("there is no revision `{revision}`"))?;
         let folder = tempfile::Builder::new().prefix("tenure-").tempdir();
-        let folder = folder.map_err(|error| {
-            RunError::Failed(format!("cannot make a folder for `{revision}`: {error}"))
-        })?;
+        let folder =
+            folder.map_err(|error| format!("cannot make a folder for `{revision}`: {error}"))?;
         let path = folder.path().join("tree");
         let clone = ["clone", "--quiet", "--shared", "--no-checkout", "--", &top];
         git(here, &[&clone[..], &[&path.to_string_lossy()]].concat())?;
@@ -59,22 +55,6 @@ impl Checkout {
     #[must_use]
     pub fn target(&self) -> PathBuf {
         self.folder.path().join("target")
-    }
-}
-
-/// What git prints, without its last line break.
-fn git(folder: &Path, words: &[&str]) -> Result<String, RunError> {
-    let output =
-        Command::new("git").arg("-C").arg(folder).args(words).stdin(Stdio::null()).output();
-    let output = output.map_err(|error| RunError::Failed(format!("cannot run git: {error}")))?;
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_owned();
-    match output.status.success() {
-        true => Ok(text(&output.stdout)),
-        false => {
-            let said = text(&output.stderr);
-            let last = said.lines().next_back().unwrap_or("it does not say why").to_owned();
-            Err(RunError::Failed(format!("git {} failed: {last}", words[0])))
-        }
     }
 }
 
