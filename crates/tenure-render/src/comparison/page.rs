@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde::Serialize;
 use tenure_model::{Better, ComparedBenchmark, ComparedRound, Comparison, ComparisonVerdict};
-use tenure_report::chart::{Axes, Dot, Figure, Key, LineChart, theme};
+use tenure_report::chart::{Axes, Dot, KeyedFigure, LineChart, theme};
 use tenure_report::html;
 use tenure_report::numbers::{number, ratio};
 
@@ -32,7 +32,7 @@ struct ComparisonPage {
     /// The ends of the plots.
     reach: [String; 2],
     notes: Vec<String>,
-    curves: Vec<Curves>,
+    curves: Vec<KeyedFigure>,
 }
 
 #[derive(Serialize)]
@@ -64,12 +64,6 @@ struct PageRound {
     ratio: String,
     others: String,
     is_disturbed: bool,
-}
-
-#[derive(Serialize)]
-struct Curves {
-    keys: Vec<Key>,
-    figure: Figure,
 }
 
 impl ComparisonPage {
@@ -142,7 +136,7 @@ fn speedup(better: Better, round: &ComparedRound) -> f64 {
 }
 
 /// A chart for each benchmark that was measured at several numbers of threads.
-fn curves(it: &Comparison) -> Vec<Curves> {
+fn curves(it: &Comparison) -> Vec<KeyedFigure> {
     let mut names: Vec<&str> = it.rows.iter().map(|row| row.name.as_str()).collect();
     let mut seen = HashSet::new();
     names.retain(|name| seen.insert(*name));
@@ -163,7 +157,7 @@ fn curves(it: &Comparison) -> Vec<Curves> {
             "" => better.to_owned(),
             unit => format!("{unit}, {better}"),
         };
-        let (keys, figure) = LineChart {
+        LineChart {
             id: &format!("curve-{at}"),
             title,
             caption: title,
@@ -171,8 +165,7 @@ fn curves(it: &Comparison) -> Vec<Curves> {
             unit: &first.unit,
             axes: Axes { name: "threads", beyond: None, may_be_logarithmic: true },
         }
-        .of(&[("before", dots(|row| row.before)), ("after", dots(|row| row.after))])?;
-        Some(Curves { keys, figure })
+        .of(&[("before", dots(|row| row.before)), ("after", dots(|row| row.after))])
     };
     names.into_iter().enumerate().filter_map(curve).collect()
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use tenure_report::chart::{Axes, Dot, Figure, Key, LineChart};
+use tenure_report::chart::{Axes, Dot, KeyedFigure, LineChart};
 use tenure_report::numbers::scaled;
 use tenure_report::parts::{Parts, marked};
 
@@ -13,7 +13,7 @@ use tenure_model::{Finding, Forecast, Report, Run};
 #[derive(Serialize)]
 pub(super) struct RunHead {
     missing: Vec<String>,
-    curves: Option<Curves>,
+    curves: Option<KeyedFigure>,
 }
 
 /// What a finding of a run has beside its words and its map.
@@ -26,7 +26,7 @@ pub(super) struct ObservedView {
     evidence: String,
     rows: Vec<WordRow>,
     repairs: Vec<RepairView>,
-    curves: Option<Curves>,
+    curves: Option<KeyedFigure>,
 }
 
 /// A word and those who use it.
@@ -52,20 +52,13 @@ struct RepairView {
     alone: String,
 }
 
-/// A forecast as a chart.
-#[derive(Serialize)]
-struct Curves {
-    keys: Vec<Key>,
-    figure: Figure,
-}
-
 impl RunHead {
     pub(super) fn of(report: &Report, run: &Run) -> Self {
         Self {
             missing: prose::missing(report, run),
             curves: run.forecast.as_ref().filter(|_| prose::is_simulated(run)).and_then(
                 |forecast| {
-                    Curves::of(
+                    curves(
                         forecast,
                         "forecast",
                         "Throughput, at most",
@@ -116,12 +109,7 @@ impl ObservedView {
             repairs: finding.repairs.iter().map(repair).collect(),
             curves: finding.forecast.as_ref().and_then(|forecast| {
                 let title = format!("Throughput of {}", finding.title());
-                Curves::of(
-                    forecast,
-                    &format!("{anchor}-curves"),
-                    "Unmodified, and repaired",
-                    &title,
-                )
+                curves(forecast, &format!("{anchor}-curves"), "Unmodified, and repaired", &title)
             }),
         })
     }
@@ -136,40 +124,36 @@ fn coincide(one: &[Dot], other: &[Dot]) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(is_alike)
 }
 
-impl Curves {
-    fn of(forecast: &Forecast, id: &str, caption: &str, title: &str) -> Option<Self> {
-        let lines = prose::curves(forecast);
-        let values =
-            lines.iter().flat_map(|(_, points)| points.iter()).map(|point| point.per_second);
-        let most = values.filter(|value| value.is_finite()).fold(0.0, f64::max);
-        let (scale, unit) = match most {
-            most if most >= 1e6 => (1e6, "million iterations/s"),
-            most if most >= 1e4 => (1e3, "thousand iterations/s"),
-            _ => (1.0, "iterations/s"),
+/// A forecast as a chart.
+fn curves(forecast: &Forecast, id: &str, caption: &str, title: &str) -> Option<KeyedFigure> {
+    let lines = prose::curves(forecast);
+    let values = lines.iter().flat_map(|(_, points)| points.iter()).map(|point| point.per_second);
+    let most = values.filter(|value| value.is_finite()).fold(0.0, f64::max);
+    let (scale, unit) = match most {
+        most if most >= 1e6 => (1e6, "million iterations/s"),
+        most if most >= 1e4 => (1e3, "thousand iterations/s"),
+        _ => (1.0, "iterations/s"),
+    };
+    let dots = |points: &[tenure_model::Point]| -> Vec<Dot> {
+        let dot = |point: &tenure_model::Point| {
+            let at = usize::try_from(point.cpus).ok()?;
+            Some(Dot { at, value: point.per_second / scale, interval: None })
         };
-        let dots = |points: &[tenure_model::Point]| -> Vec<Dot> {
-            let dot = |point: &tenure_model::Point| {
-                let at = usize::try_from(point.cpus).ok()?;
-                Some(Dot { at, value: point.per_second / scale, interval: None })
-            };
-            points.iter().filter_map(dot).collect()
-        };
-        let mut told: Vec<(String, Vec<Dot>)> = Vec::new();
-        for (name, points) in lines {
-            let dots = dots(points);
-            match told.iter_mut().find(|(_, other)| coincide(other, &dots)) {
-                Some((names, _)) => *names += &format!(", {name}"),
-                None => told.push((name.to_owned(), dots)),
-            }
+        points.iter().filter_map(dot).collect()
+    };
+    let mut told: Vec<(String, Vec<Dot>)> = Vec::new();
+    for (name, points) in lines {
+        let dots = dots(points);
+        match told.iter_mut().find(|(_, other)| coincide(other, &dots)) {
+            Some((names, _)) => *names += &format!(", {name}"),
+            None => told.push((name.to_owned(), dots)),
         }
-        let lines: Vec<(&str, Vec<Dot>)> =
-            told.iter().map(|(name, dots)| (&**name, dots.clone())).collect();
-        let better = format!("{unit} on {}, more is better", forecast.machine);
-        let axes = Axes { name: "CPUs", beyond: None, may_be_logarithmic: true };
-        let (keys, figure) =
-            LineChart { id, title, caption, better: &better, unit, axes }.of(&lines)?;
-        Some(Self { keys, figure })
     }
+    let lines: Vec<(&str, Vec<Dot>)> =
+        told.iter().map(|(name, dots)| (&**name, dots.clone())).collect();
+    let better = format!("{unit} on {}, more is better", forecast.machine);
+    let axes = Axes { name: "CPUs", beyond: None, may_be_logarithmic: true };
+    LineChart { id, title, caption, better: &better, unit, axes }.of(&lines)
 }
 
 #[cfg(test)]
@@ -182,7 +166,7 @@ mod tests {
         let tenure_model::Source::Run(run) = fixtures::run().source else { panic!() };
         let mut forecast = run.forecast.unwrap();
         let names = |forecast: &Forecast| -> Vec<String> {
-            let curves = Curves::of(forecast, "id", "caption", "title").unwrap();
+            let curves = super::curves(forecast, "id", "caption", "title").unwrap();
             let keys = serde_json::to_value(&curves.keys).unwrap();
             let name = |key: &serde_json::Value| key["name"].as_str().unwrap().to_owned();
             keys.as_array().unwrap().iter().map(name).collect()

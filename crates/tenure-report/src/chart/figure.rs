@@ -24,6 +24,15 @@ pub struct Figure {
     svg: String,
 }
 
+/// A chart of lines with its key.
+#[derive(Debug, Clone, Serialize)]
+pub struct KeyedFigure {
+    /// What each line is.
+    pub keys: Vec<Key>,
+    /// The chart.
+    pub figure: Figure,
+}
+
 pub(crate) struct Look<'a> {
     pub(crate) name: &'a str,
     pub(crate) role: SeriesRole,
@@ -102,13 +111,13 @@ pub struct LineChart<'a> {
 impl LineChart<'_> {
     /// The key and the chart of lines by their names, the baseline first; `None` if there is nothing to draw.
     #[must_use]
-    pub fn of(&self, lines: &[(&str, Vec<Dot>)]) -> Option<(Vec<Key>, Figure)> {
+    pub fn of(&self, lines: &[(&str, Vec<Dot>)]) -> Option<KeyedFigure> {
         let baseline = lines.first().map_or("", |(name, _)| name);
         let looks = looks(lines.iter().map(|(name, _)| *name), baseline, None);
         let dots = |name: &str| {
             lines.iter().find(|line| line.0 == name).map_or_else(Vec::new, |line| line.1.clone())
         };
-        Some((keys(&looks), self.figure(&looks, dots)?))
+        Some(KeyedFigure { keys: keys(&looks), figure: self.figure(&looks, dots)? })
     }
 
     /// `None` if there is nothing to draw. `dots` returns a variant's figures.

@@ -13,6 +13,6 @@ mod ticks;
 pub mod checks;
 
 pub(crate) use bars::Bar;
-pub use figure::{Figure, Key, LineChart};
+pub use figure::{Figure, Key, KeyedFigure, LineChart};
 pub(crate) use figure::{Look, bars, keys, looks};
 pub use lines::{Axes, Dot};

@@ -16,7 +16,7 @@ pub use colour::{BASE, Colour};
 ///
 /// The template begins with `{% extends "base.html" %}` and has a block `body`. `page` has what it shows, at least
 /// `title` and `version` (that of Tenure); all is escaped unless marked as `safe`. The filter `breakable` is for long
-/// names: lines may end between their parts. A line with a tag alone leaves no line in the page. `css` comes from [`css()`]; `json` is the report.
+/// names: lines may end between their parts. `parts.html` has what several pages show: `keyed_figure` for a [`KeyedFigure`](crate::chart::KeyedFigure). A line with a tag alone leaves no line in the page. `css` comes from [`css()`]; `json` is the report.
 ///
 /// # Panics
 ///
@@ -29,6 +29,7 @@ pub fn page<T: Serialize>(template: &str, page: &T, css: &str, json: &str) -> St
     let mut environment = environment();
     environment
         .add_template(FRAME, include_str!("base.html"))
+        .and_then(|()| environment.add_template("parts.html", include_str!("parts.html")))
         .and_then(|()| environment.add_template(PAGE, template))
         .and_then(|()| environment.get_template(PAGE))
         .and_then(|found| {
