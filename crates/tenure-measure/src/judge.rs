@@ -42,7 +42,7 @@ impl BenchmarkSeries {
         let calm: Vec<_> = self.rounds.iter().filter(|it| !it.disturbed).copied().collect();
         let is_told_apart = calm.len() < self.rounds.len() && calm.len() >= min_values(count);
         let speedup = self.speedup(&self.rounds, count)?;
-        let control = ratio(&self.rounds, count, |it| self.faster(it.again, it.before))?;
+        let control = ratio(&self.rounds, count, |it| self.better.faster(it.again, it.before))?;
         Some(ComparedBenchmark {
             name: self.name.clone(),
             threads: self.threads,
@@ -59,15 +59,7 @@ impl BenchmarkSeries {
     }
 
     fn speedup(&self, rounds: &[ComparedRound], count: usize) -> Option<Speedup> {
-        ratio(rounds, count, |it| self.faster(it.after, (it.before * it.again).sqrt()))
-    }
-
-    /// How many times faster `new` is than `old`.
-    fn faster(&self, new: f64, old: f64) -> f64 {
-        match self.better {
-            Better::Lower => old / new,
-            Better::Higher => new / old,
-        }
+        ratio(rounds, count, |it| it.speedup(self.better))
     }
 }
 

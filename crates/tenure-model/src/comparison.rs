@@ -103,6 +103,17 @@ pub enum Better {
     Higher,
 }
 
+impl Better {
+    /// How many times faster `new` is than `old`.
+    #[must_use]
+    pub fn faster(self, new: f64, old: f64) -> f64 {
+        match self {
+            Self::Lower => old / new,
+            Self::Higher => new / old,
+        }
+    }
+}
+
 /// A ratio of speeds: the median of the rounds' ratios, and its interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Speedup {
@@ -151,4 +162,12 @@ pub struct ComparedRound {
     pub others: f64,
     /// Whether that was enough to matter: over 5 % of all CPUs.
     pub disturbed: bool,
+}
+
+impl ComparedRound {
+    /// How many times faster `after` is than the geometric mean of both runs of `before`.
+    #[must_use]
+    pub fn speedup(&self, better: Better) -> f64 {
+        better.faster(self.after, (self.before * self.again).sqrt())
+    }
 }

@@ -2,8 +2,7 @@
 
 use tenure_model::Comparison;
 
-use super::terminal::shown;
-use super::words;
+use super::words::{self, shown};
 use crate::clean::cleaned;
 
 /// The comparison as Markdown that ends in a line break.

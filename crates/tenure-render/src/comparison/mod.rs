@@ -2,6 +2,7 @@
 
 mod markdown;
 mod page;
+mod plot;
 mod terminal;
 pub(crate) mod words;
 

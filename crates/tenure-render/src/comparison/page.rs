@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 
 use serde::Serialize;
-use tenure_model::{Better, ComparedBenchmark, ComparedRound, Comparison, ComparisonVerdict};
+use tenure_model::{ComparedBenchmark, ComparedRound, Comparison, ComparisonVerdict};
 use tenure_report::chart::{Axes, Dot, KeyedFigure, LineChart, theme};
 use tenure_report::html;
 use tenure_report::numbers::{number, ratio};
 
-use super::terminal::{reach, shown};
-use super::words;
+use super::plot;
+use super::words::{self, shown};
 use crate::clean::cleaned;
 
 /// One HTML page, with the comparison's JSON in it.
@@ -68,7 +68,7 @@ struct PageRound {
 
 impl ComparisonPage {
     fn of(it: &Comparison) -> Self {
-        let reach = reach(&it.rows);
+        let reach = plot::reach(&it.rows);
         Self {
             title: "tenure compare".to_owned(),
             version: it.version.clone(),
@@ -95,21 +95,18 @@ impl PageRow {
                 "unresolved"
             }
         };
-        let place = |value: f64| {
-            let part = (value.ln() / reach.ln()).clamp(-1.0, 1.0);
-            (part + 1.0) * 50.0
-        };
+        let place = |value: f64| 100.0 * plot::place(value, reach);
         let [low, high] = row.speedup.range.map(place);
         let round = |it: &ComparedRound| PageRound {
             before: figure(it.before),
             after: figure(it.after),
             again: figure(it.again),
-            ratio: ratio(speedup(row.better, it)),
+            ratio: ratio(it.speedup(row.better)),
             others: number(it.others),
             is_disturbed: it.disturbed,
         };
         let per_cent = |place: f64| format!("{place:.1}%");
-        let dots = row.rounds.iter().map(|it| per_cent(place(speedup(row.better, it))));
+        let dots = row.rounds.iter().map(|it| per_cent(place(it.speedup(row.better))));
         Self {
             name: words::name(row, metric),
             before: figure(row.before),
@@ -124,14 +121,6 @@ impl PageRow {
             },
             rounds: row.rounds.iter().map(round).collect(),
         }
-    }
-}
-
-fn speedup(better: Better, round: &ComparedRound) -> f64 {
-    let ratio = round.after / (round.before * round.again).sqrt();
-    match better {
-        Better::Lower => 1.0 / ratio,
-        Better::Higher => ratio,
     }
 }
 

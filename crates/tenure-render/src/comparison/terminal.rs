@@ -1,16 +1,15 @@
 //! A comparison for a terminal: a row for each benchmark, with a plot of its ratio.
 
 use console::Style as Look;
-use tenure_model::{ComparedBenchmark, ComparedSide, Comparison, ComparisonVerdict};
+use tenure_model::{ComparedBenchmark, Comparison, ComparisonVerdict};
 use tenure_report::terminal::Style;
 
-use super::words;
+use super::plot;
+use super::words::{self, shown};
 use crate::clean::cleaned;
 
 /// Columns of the plot; odd, so that 1 has the one in the middle.
 const PLOT: usize = 25;
-/// A plot reaches at least so far from 1.
-const MIN_REACH: f64 = 1.05;
 const GAP: &str = "  ";
 
 /// The comparison as text that ends in a line break.
@@ -33,13 +32,6 @@ pub fn terminal(comparison: &Comparison, style: Style) -> String {
     text
 }
 
-pub(super) fn shown(side: &ComparedSide) -> String {
-    match &side.revision {
-        Some(revision) => format!("{} ({revision})", side.command),
-        None => side.command.clone(),
-    }
-}
-
 fn table(it: &Comparison, style: Style) -> String {
     let rows: Vec<[String; 4]> = it
         .rows
@@ -60,7 +52,7 @@ fn table(it: &Comparison, style: Style) -> String {
     let has_plot = others + PLOT + 12 <= style.width;
     let room = style.width.saturating_sub(others + if has_plot { PLOT } else { 0 }).max(12);
     let name = width(0, "").min(room);
-    let reach = reach(&it.rows);
+    let reach = plot::reach(&it.rows);
     let mut text = format!("{:name$}{GAP}{:>before$}{GAP}{:>after$}", "", "before", "after");
     if has_plot {
         let [low, high] = [1.0 / reach, reach].map(|it| format!("{it:.2}"));
@@ -77,7 +69,7 @@ fn table(it: &Comparison, style: Style) -> String {
         };
         let title = fitted(title, name);
         let words = style.text(look, &format!("{words:verdict$}"));
-        let plot = if has_plot { format!("{GAP}{}", plot(row, reach)) } else { String::new() };
+        let plot = if has_plot { format!("{GAP}{}", bar(row, reach)) } else { String::new() };
         let line = format!("{title:name$}{GAP}{old:>before$}{GAP}{new:>after$}{GAP}{words}{plot}");
         text += &(line.trim_end().to_owned() + "\n");
     }
@@ -93,18 +85,9 @@ fn fitted(name: &str, width: usize) -> String {
     ['…'].into_iter().chain(name.chars().skip(skipped)).collect()
 }
 
-/// How far from 1 the plot reaches.
-pub(super) fn reach(rows: &[ComparedBenchmark]) -> f64 {
-    let ends = rows.iter().flat_map(|row| row.speedup.range).map(|end| end.max(1.0 / end));
-    ends.filter(|end| end.is_finite()).fold(MIN_REACH, f64::max)
-}
-
 /// The interval on a logarithmic scale: `├─●─┤`, and `│` at 1.
-fn plot(row: &ComparedBenchmark, reach: f64) -> String {
-    let place = |value: f64| {
-        let part = (value.ln() / reach.ln()).clamp(-1.0, 1.0);
-        ((part + 1.0) / 2.0 * (PLOT - 1) as f64).round() as usize
-    };
+fn bar(row: &ComparedBenchmark, reach: f64) -> String {
+    let place = |value: f64| (plot::place(value, reach) * (PLOT - 1) as f64).round() as usize;
     let [low, high] = row.speedup.range.map(place);
     let median = place(row.speedup.median);
     let sign = |at| match at {

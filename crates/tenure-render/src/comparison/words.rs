@@ -1,7 +1,7 @@
 //! The words of all formats.
 
 use tenure_model::{
-    Better, ComparedBenchmark, Comparison, ComparisonEnd, ComparisonVerdict, Speedup,
+    Better, ComparedBenchmark, ComparedSide, Comparison, ComparisonEnd, ComparisonVerdict, Speedup,
 };
 use tenure_report::numbers::{counted, number, ratio, scaled};
 
@@ -69,6 +69,14 @@ pub(super) fn name(row: &ComparedBenchmark, metric: &str) -> String {
     row.threads.map_or_else(|| name.to_owned(), |it| format!("{name}, {}", counted(it, "thread")))
 }
 
+/// What was run.
+pub(super) fn shown(side: &ComparedSide) -> String {
+    match &side.revision {
+        Some(revision) => format!("{} ({revision})", side.command),
+        None => side.command.clone(),
+    }
+}
+
 /// How it was measured: sentences.
 pub(super) fn measured(it: &Comparison) -> String {
     let rounds = counted(it.rounds, "round");
@@ -119,15 +127,11 @@ fn control(it: &Comparison) -> Option<String> {
     let distance = |row: &&ComparedBenchmark| {
         row.control.range.map(f64::ln).map(f64::abs).into_iter().fold(0.0, f64::max)
     };
-    let apart: Vec<&ComparedBenchmark> = it
-        .rows
-        .iter()
-        .filter(|row| {
-            let [low, high] = row.control.range;
-            low > 1.0 || high < 1.0
-        })
-        .collect();
-    if let Some(row) = apart.first() {
+    let is_apart = |row: &&ComparedBenchmark| {
+        let [low, high] = row.control.range;
+        low > 1.0 || high < 1.0
+    };
+    if let Some(row) = it.rows.iter().find(is_apart) {
         let of = if it.rows.len() > 1 {
             format!(" of {}", name(row, &it.metric))
         } else {
