@@ -100,8 +100,9 @@ pub(crate) fn run(arguments: &FixArgs) -> Result<(), EarlyEnd> {
     let interrupt = Interrupt::catch()?;
     let came = interrupt.handle();
     let stop = || came.get();
-    let record =
-        |folder: &Path, build: Option<&str>| recorded(folder, build, &arguments.command, &stop);
+    let record = |folder: &Path, build: Option<&str>, words: &[String]| {
+        recorded(folder, build, words, &stop)
+    };
     let request = FixRequest {
         here: here.clone(),
         command: arguments.command.clone(),
@@ -177,7 +178,6 @@ fn recorded(
     let failed = |what: String| RunError::Failed(format!("cannot record the benchmark: {what}"));
     let this = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
     let file = tempfile::NamedTempFile::new().map_err(|error| failed(error.to_string()))?;
-    let shell = |line: &str| ["sh", "-c", line].map(str::to_owned).to_vec();
     let run = |options: &[&str], words: Vec<String>| {
         let this = this.to_string_lossy();
         let start = [&*this, "run"].into_iter().chain(options.iter().copied());
@@ -187,16 +187,12 @@ fn recorded(
         MeasuredCommand { line, directory, ..MeasuredCommand::default() }.outcome(None, stop)
     };
     if let Some(build) = build {
-        let built = run(&["--cc"], shell(build))?;
+        let built = run(&["--cc"], ["sh", "-c", build].map(str::to_owned).to_vec())?;
         if let Some(failure) = built.failure {
             return Err(failed(failure));
         }
     }
-    let words = match words {
-        [line] => shell(line),
-        words => words.to_vec(),
-    };
-    let ran = run(&["--json", &file.path().to_string_lossy()], words)?;
+    let ran = run(&["--json", &file.path().to_string_lossy()], words.to_vec())?;
     diff::read(file.path())
         .map_err(|error| failed(ran.failure.unwrap_or_else(|| error.to_string())))
 }

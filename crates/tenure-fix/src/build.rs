@@ -17,6 +17,8 @@ const MAX_BUILDS: usize = 8;
 pub(crate) struct Commands {
     /// The benchmark, as a line for a shell.
     pub(crate) run: String,
+    /// The same as a program and its arguments: cargo itself, if that builds it, and not a shell that calls cargo.
+    pub(crate) words: Vec<String>,
     /// Builds; of cargo each prints JSON.
     pub(crate) build: Vec<String>,
     /// The tests, if there are any.
@@ -51,11 +53,16 @@ impl Commands {
                     .filter(|_| test == "cargo test");
             return Ok(Self {
                 run,
+                words: given,
                 build: [Some(bench), tests].into_iter().flatten().collect(),
                 test: Some(test),
                 is_cargo,
             });
         }
+        let words = match words {
+            [line] => ["sh", "-c", line].map(str::to_owned).to_vec(),
+            words => words.to_vec(),
+        };
         let has = |file: &str| here.join(file).is_file();
         let guess = || match () {
             () if has("Makefile") || has("makefile") || has("GNUmakefile") => {
@@ -74,7 +81,7 @@ impl Commands {
             "how to build the program is not known: add --build, such as --build 'make -j2'"
                 .to_owned()
         })?;
-        Ok(Self { run, build: vec![build], test: test.map(str::to_owned), is_cargo })
+        Ok(Self { run, words, build: vec![build], test: test.map(str::to_owned), is_cargo })
     }
 }
 
@@ -222,6 +229,7 @@ mod tests {
         );
         let cargo = of(&["cargo bench --bench a".to_owned()]).unwrap();
         assert_eq!(cargo.build.len(), 2);
+        assert_eq!(cargo.words, words("cargo bench --bench a"), "not hidden in a shell");
         assert_eq!(cargo.test.as_deref(), Some("cargo test"));
         let tested =
             Commands::of(&words("cargo bench"), None, Some("./t.sh"), folder.path()).unwrap();

@@ -49,8 +49,8 @@ pub struct FixRequest {
     pub keep_predicted: bool,
 }
 
-/// Records the benchmark in a folder, after this build if it is not cargo's, and says what was found there.
-pub type RecordAgain<'a> = dyn Fn(&Path, Option<&str>) -> Result<Report, RunError> + 'a;
+/// Records a program with its arguments in a folder, after this build if it is not cargo's, and says what was found.
+pub type RecordAgain<'a> = dyn Fn(&Path, Option<&str>, &[String]) -> Result<Report, RunError> + 'a;
 
 impl FixRequest {
     /// Tries the changes of a report, or of a recording if there is none. `record` records again once a change is made.
@@ -92,6 +92,15 @@ struct Trial<'a> {
     record: &'a RecordAgain<'a>,
     /// What the reader has to know besides.
     notes: RefCell<Vec<String>>,
+}
+
+/// What a change begins with.
+struct FirstEdits {
+    /// Its place, whose file is a path in the tree.
+    place: SourcePlace,
+    /// The text of that file.
+    before: String,
+    edits: Vec<SourceEdit>,
 }
 
 impl Trial<'_> {
@@ -140,11 +149,11 @@ impl Trial<'_> {
 
     /// What is found in the tree without the change, or with it.
     fn recorded(&self, which: usize) -> Result<Report, RunError> {
-        if self.commands.is_cargo {
-            return (self.record)(&self.trees.both[which].here(), None);
-        }
-        let tree = self.trees.recorded(which)?;
-        (self.record)(&tree.here(), self.commands.build.first().map(String::as_str))
+        let (tree, build) = match self.commands.is_cargo {
+            true => (&self.trees.both[which], None),
+            false => (self.trees.recorded(which)?, self.commands.build.first().map(String::as_str)),
+        };
+        (self.record)(&tree.here(), build, &self.commands.words)
     }
 
     /// The changes to try: those of the answer, or of a report without one the first repair of each finding.
@@ -254,7 +263,7 @@ impl Trial<'_> {
     ) -> Result<(), RunError> {
         let [_, with] = &self.trees.both;
         let options = EditOptions { line_bytes, padding: self.request.padding };
-        let (place, before, edits) = self.first(change, start, &options)?;
+        let FirstEdits { place, before, edits } = self.first(change, start, &options)?;
         if place.file.starts_with("..") {
             // It is compared with the tree that uses the same copy of the crate.
             build::build(&self.trees.both[0], &self.commands, None, self.stop)?;
@@ -291,65 +300,82 @@ impl Trial<'_> {
         Ok(())
     }
 
-    /// The place, its file's text, and the first edits.
+    /// The first edits, and where they begin.
     fn first(
         &self,
         change: &SourceChange,
         start: &EditStart,
         options: &EditOptions,
-    ) -> Result<(SourcePlace, String, Vec<SourceEdit>), String> {
+    ) -> Result<FirstEdits, String> {
         let with = &self.trees.both[1];
-        let find = |file: &Path| with.find(file);
         let at = |place: SourcePlace| {
             let before = with.read(&place.file)?;
             let edits = self.edits(change, &place, &before, options, &start.types)?;
-            Ok::<_, String>((place, before, edits))
+            Ok(FirstEdits { place, before, edits })
         };
-        let (names, files) = match &start.at {
+        match &start.at {
             EditPlace::Known(place) => {
-                let file = match find(&place.file) {
+                let file = match with.find(&place.file) {
                     Some(file) => Some(file),
                     None => self.trees.dependency(&place.file)?,
                 };
                 let file = file.ok_or_else(|| format!("{place} is not in this tree"))?;
-                return at(SourcePlace { file, line: place.line });
+                at(SourcePlace { file, line: place.line })
             }
-            EditPlace::Declared { files } => (&start.types, files),
-        };
+            EditPlace::Declared { files } => self.declared(&start.types, files, &at),
+        }
+    }
+
+    /// The first edits at the one declaration that can be edited: of these types, in the tree or in the crates of a registry that use
+    /// the words; or of a type whose struct is a member of another one, in the tree's own files that use them.
+    fn declared(
+        &self,
+        types: &[String],
+        files: &[String],
+        at: &dyn Fn(SourcePlace) -> Result<FirstEdits, String>,
+    ) -> Result<FirstEdits, String> {
+        let with = &self.trees.both[1];
         let mut why = "its declaration is not in this tree".to_owned();
-        let mut folders = vec![PathBuf::new()];
+        let mut in_folder = |folder: &Path| {
+            for name in types {
+                let mut edited = Vec::new();
+                for place in with.declarations(folder, Some(name), &[]) {
+                    match at(place) {
+                        Ok(found) => edited.push(found),
+                        Err(refusal) => why = refusal,
+                    }
+                }
+                if let [one, other, ..] = &edited[..] {
+                    let (one, other) = (&one.place, &other.place);
+                    return Err(format!("{name} is declared at {one} and at {other}"));
+                }
+                if let Some(found) = edited.pop() {
+                    return Ok(Some(found));
+                }
+            }
+            Ok(None)
+        };
+        if let Some(found) = in_folder(Path::new(""))? {
+            return Ok(found);
+        }
+        // Only now: a crate that is copied is built anew.
+        let mut folders = Vec::new();
         for file in files {
             if let Some(file) = self.trees.dependency(Path::new(file))? {
                 // `../crates/NAME-VERSION`
-                folders.push(file.components().take(3).collect());
+                folders.push(file.components().take(3).collect::<PathBuf>());
             }
         }
         folders.dedup();
-        for (folder, name) in folders.iter().flat_map(|it| names.iter().map(move |name| (it, name)))
-        {
-            let mut edited = Vec::new();
-            for place in with.declarations(folder, Some(name), &[]) {
-                match at(place) {
-                    Ok(found) => edited.push(found),
-                    Err(refusal) => why = refusal,
-                }
-            }
-            if edited.len() > 1 {
-                return Err(format!(
-                    "{name} is declared at {} and at {}",
-                    edited[0].0, edited[1].0
-                ));
-            }
-            if let Some(found) = edited.pop() {
+        for folder in folders {
+            if let Some(found) = in_folder(&folder)? {
                 return Ok(found);
             }
         }
-        // A member of a struct in a struct.
-        let files: Vec<PathBuf> = files.iter().filter_map(|file| find(Path::new(file))).collect();
-        let all = if files.is_empty() {
-            Vec::new()
-        } else {
-            with.declarations(Path::new(""), None, &files)
+        let own: Vec<PathBuf> = files.iter().filter_map(|it| with.find(Path::new(it))).collect();
+        let all = match own.is_empty() {
+            true => Vec::new(),
+            false => with.declarations(Path::new(""), None, &own),
         };
         let mut edited: Vec<_> = all.into_iter().filter_map(|place| at(place).ok()).collect();
         match edited.len() {

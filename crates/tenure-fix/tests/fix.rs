@@ -119,7 +119,7 @@ fn request(checkout: &Checkout, bench: &str) -> FixRequest {
 
 /// Recorded again, nothing is found.
 fn fix(request: &FixRequest, report: Report) -> Result<FixReport, RunError> {
-    let silent = |_: &Path, _: Option<&str>| Ok(self::report(None, &[]));
+    let silent = |_: &Path, _: Option<&str>, _: &[String]| Ok(self::report(None, &[]));
     request.fix(Some(report), &silent, &|| false, &())
 }
 
@@ -290,7 +290,7 @@ fn an_interruption_ends_what_runs_and_keeps_what_was_kept() {
         marker.display()
     );
     let request = request(&checkout, &bench);
-    let silent = |_: &Path, _: Option<&str>| Ok(report(None, &[]));
+    let silent = |_: &Path, _: Option<&str>, _: &[String]| Ok(report(None, &[]));
     let stop = || marker.exists();
     let fixed = request.fix(Some(apart(&["read", "spare"])), &silent, &stop, &()).unwrap();
     assert_eq!(fixed.changes.len(), 1);
