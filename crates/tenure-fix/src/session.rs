@@ -292,8 +292,13 @@ impl Trial<'_> {
             time: self.request.time,
         }
         .compare(self.stop, &())?;
-        if comparison.ended == ComparisonEnd::Interrupted {
-            return Err(RunError::Stopped);
+        match comparison.ended {
+            ComparisonEnd::Interrupted => return Err(RunError::Stopped),
+            ComparisonEnd::Failed => {
+                let how = comparison.notes.last().cloned().unwrap_or_default();
+                return Err(format!("its benchmark fails {how}").into());
+            }
+            ComparisonEnd::Narrow | ComparisonEnd::Rounds | ComparisonEnd::Time => {}
         }
         progress.advance(1);
         tried.measured = Some(comparison);

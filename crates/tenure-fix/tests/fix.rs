@@ -186,6 +186,18 @@ fn a_test_that_fails_withdraws_the_change_and_says_which() {
     assert_eq!(outcome(&request, apart(&["read"])), FixOutcome::Withdrawn { why });
 }
 
+/// It is faster, six times, and fails then.
+#[test]
+fn a_benchmark_that_fails_in_a_later_round_withdraws_the_change() {
+    let checkout = Checkout::c();
+    // Figures alternate, so that no narrow interval ends the rounds before.
+    let fails = "n=$(cat n || echo 0); n=$((n + 1)); echo $n > n; size=$(./bench | cut -d' ' -f2); \
+                 echo rate: $((size * (1 + n % 2))); [ $size = 24 ] || [ $n -lt 8 ]";
+    let request = FixRequest { rounds: 20, ..request(&checkout, fails) };
+    let FixOutcome::Withdrawn { why } = outcome(&request, apart(&["read"])) else { panic!() };
+    assert!(why.starts_with("its benchmark fails in round 7, "), "{why}");
+}
+
 #[test]
 fn what_no_longer_compiles_is_withdrawn_with_the_compilers_words() {
     let checkout = Checkout::c();
