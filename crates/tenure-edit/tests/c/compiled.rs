@@ -5,18 +5,8 @@ use std::process::Command;
 
 use tenure_edit::SourceChange;
 
+use crate::installed::is_installed;
 use crate::support::{changed, members, variables};
-
-/// Whether a program is installed; a test fails for want of one that `TENURE_PACKAGES` asks for.
-fn is_installed(program: &str) -> bool {
-    if Command::new(program).arg("--version").output().is_ok() {
-        return true;
-    }
-    let required = std::env::var("TENURE_PACKAGES").is_ok_and(|value| value == "required");
-    assert!(!required, "{program} is not installed, and TENURE_PACKAGES asks for it");
-    eprintln!("skipped: {program} is not installed");
-    false
-}
 
 /// Compiles a program with each compiler in each standard, and runs it: its exit code is zero.
 pub(crate) fn compile_and_run(text: &str, standards: &[&str]) {

@@ -4,6 +4,8 @@ mod allocate;
 mod apart;
 mod compiled;
 mod count;
+#[path = "../../../tenure-run/tests/support/installed.rs"]
+mod installed;
 mod order;
 mod store;
 mod support;

@@ -15,7 +15,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use support::{functions, is_installed};
+use support::functions;
+use support::installed::is_installed;
 use tenure_model::Ended;
 use tenure_model::Report;
 use tenure_model::recording::Recording;

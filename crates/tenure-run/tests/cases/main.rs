@@ -14,7 +14,8 @@ mod support;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use support::{is_installed, names};
+use support::installed::is_installed;
+use support::names;
 use tenure_model::Ended;
 use tenure_model::recording::Recording;
 use tenure_model::{Finding, Kind, Report, Source};

@@ -1,7 +1,7 @@
 //! What tests that record or watch programs share.
 #![allow(dead_code, reason = "each uses a part")]
 
-use std::process::Command;
+pub(crate) mod installed;
 
 use tenure_model::Finding;
 
@@ -19,15 +19,4 @@ pub(crate) fn functions(finding: &Finding) -> Vec<String> {
     let words = std::iter::once(&finding.contended).chain(&finding.victims);
     let uses = words.flat_map(|word| &word.uses).filter_map(|use_| use_.code.as_ref());
     uses.map(|code| code.function.clone()).collect()
-}
-
-/// Whether a program is installed; a test fails for want of one that `TENURE_PACKAGES` asks for.
-pub(crate) fn is_installed(program: &str) -> bool {
-    if Command::new(program).arg("--version").output().is_ok() {
-        return true;
-    }
-    let required = std::env::var("TENURE_PACKAGES").is_ok_and(|value| value == "required");
-    assert!(!required, "{program} is not installed, and TENURE_PACKAGES asks for it");
-    eprintln!("skipped: {program} is not installed");
-    false
 }
