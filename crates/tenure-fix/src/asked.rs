@@ -6,7 +6,7 @@ use tenure_model::{Access, Declaration, Finding, Remedy, Repair, Storage};
 /// Where an edit begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EditStart {
-    /// The types or variables, the likeliest first: whoever uses them is concerned.
+    /// The types or variables that change, the likeliest first.
     pub(crate) types: Vec<String>,
     /// Its place.
     pub(crate) at: EditPlace,

@@ -177,7 +177,7 @@ impl TreeCopy {
                 .ok()?;
             return Some(inside.to_owned()).filter(|it| self.root.join(it).is_file());
         }
-        // From the folder of the build, or one further up.
+        // The name may start at the folder of the build, or at one further up.
         let above = self.below.ancestors().map(|folder| folder.join(file));
         if let Some(found) = above.into_iter().find(|it| self.root.join(it).is_file()) {
             return Some(found);
@@ -317,7 +317,7 @@ fn copy_folder(from: &Path, to: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Commits all that is there: what later changes are told from.
+/// Commits everything in a folder, so that later changes can be told from it.
 fn commit(folder: &Path) -> Result<(), String> {
     const WHO: [&str; 6] = [
         "-c",

@@ -33,7 +33,7 @@ const MAX_OUTPUT: u64 = 8 << 20;
 /// A command to measure.
 #[derive(Debug, Clone, Default)]
 pub struct MeasuredCommand {
-    /// For `sh -c`.
+    /// The command line, which `sh -c` runs.
     pub line: String,
     /// Where it runs; `None` for here.
     pub directory: Option<PathBuf>,
@@ -46,7 +46,7 @@ pub struct MeasuredCommand {
 /// A program that a command asks, and that is measured with it.
 #[derive(Debug, Clone)]
 pub struct Server {
-    /// For `sh -c`.
+    /// The command line, which `sh -c` runs.
     pub line: String,
     /// When the command may begin.
     pub ready: Ready,

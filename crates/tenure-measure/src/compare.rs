@@ -14,11 +14,10 @@ use crate::metric::Reading;
 
 /// The part of all CPUs that others may use in a round that is not disturbed.
 const DISTURBANCE: f64 = 0.05;
-/// A run of a command that is this short is mostly its start.
-const SHORT: Duration = Duration::from_millis(100);
-
-/// Seconds of a round in which the ticks of other programs can be told.
-const MIN_ROUND: f64 = 0.1;
+/// A shorter run of a command is mostly its start.
+const MIN_RUN: Duration = Duration::from_millis(100);
+/// A shorter round has too few of the system's ticks to tell what other programs used: seconds.
+const MIN_ROUND_SECONDS: f64 = 0.1;
 
 /// When a comparison without a limit of its own ends, once every interval has its probability.
 pub const DEFAULT_TIME: Duration = Duration::from_secs(300);
@@ -130,7 +129,7 @@ impl<'a> RoundsSoFar<'a> {
                 BenchmarkSeries { name, threads, unit, better, rounds: Vec::new() }
             }));
             let shortest = runs.iter().map(|it| it.wall).min().unwrap_or_default();
-            if self.metric.is_of_whole_runs() && shortest < SHORT {
+            if self.metric.is_of_whole_runs() && shortest < MIN_RUN {
                 let ms = shortest.as_secs_f64() * 1e3;
                 self.note(format!(
                     "a run takes {ms:.1} ms, of which starting the program is a large part: give it more to do"
@@ -188,7 +187,7 @@ impl<'a> RoundsSoFar<'a> {
         let time: f64 = runs.iter().map(|run| run.wall.as_secs_f64()).sum();
         let used: f64 = runs.iter().map(|run| run.others * run.wall.as_secs_f64()).sum();
         // The system counts in ticks.
-        let others = if time < MIN_ROUND { 0.0 } else { used / time };
+        let others = if time < MIN_ROUND_SECONDS { 0.0 } else { used / time };
         let disturbed = others > DISTURBANCE * affinity::cpus().len() as f64;
         let series = self.series.iter().enumerate().filter(|(_, it)| it.threads == threads);
         let compared = series.map(|(at, series)| {

@@ -66,7 +66,7 @@ impl<'t> Struct<'t> {
         Ok(found)
     }
 
-    /// Refuses what no edit can be made of.
+    /// Refuses members that no edit can move.
     fn check(&self, parsed: &Parsed<'_>, members: &[String]) -> Result<(), Refusal> {
         if self.node.kind() == "union_specifier" {
             return Err(
@@ -148,7 +148,7 @@ impl<'t> Struct<'t> {
     }
 }
 
-/// From a body's end to its declaration's.
+/// The text between the end of a body and that of its declaration.
 pub(super) fn tail(parsed: &Parsed<'_>, body: Node<'_>) -> Range<usize> {
     let text = parsed.source.text;
     let from = body.end_byte();

@@ -58,7 +58,7 @@ pub(super) fn variables(
         let value = Value { range: source.range(&item.expr), shorthand: None };
         edits.extend(wrap_value(source, &value, &padded, true));
         let of_scope = |other: &&&DeclaredItem<'_>| other.scope == declared.scope;
-        // Behind the last static of the scope.
+        // The type follows the last static of its scope.
         if let Some(own) = missing
             && found[at + 1..].iter().all(|other| !of_scope(&other))
         {

@@ -67,9 +67,9 @@ pub(super) fn order(
 struct MovedMember {
     /// From the end of the one before: comments above it, attributes, name and type.
     field: Range<usize>,
-    /// Behind its comma.
+    /// The end of its comma.
     comma: usize,
-    /// Behind the comment on the rest of its line.
+    /// The end of the comment on the rest of its line.
     end: usize,
 }
 

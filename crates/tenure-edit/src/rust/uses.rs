@@ -65,7 +65,7 @@ pub(super) fn fix(
             }
             _ => None,
         },
-        // In another file than the declaration's.
+        // This member access is in another file than the declaration.
         "E0609" => match site.parent(&site.range)? {
             Expr::Field(field) => pointer(site, &field.base, names),
             _ => None,
