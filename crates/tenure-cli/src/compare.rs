@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use tenure_measure::command::{MeasuredCommand, Ready, RunError, Server, shell_line};
+use tenure_measure::command::{MeasuredCommand, Ready, Server, shell_line};
 use tenure_measure::compare::CompareRequest;
 use tenure_measure::figures::{Metric, PerTime, Printed};
 use tenure_measure::metric::Pattern;
@@ -143,7 +143,7 @@ pub(crate) fn run(arguments: &CompareArgs) -> Result<(), EarlyEnd> {
     if let Some(build) = &arguments.build {
         for command in &commands {
             let build = MeasuredCommand { line: build.clone(), server: None, ..command.clone() };
-            build.run(None, &stop).map_err(early_end)?;
+            build.run(None, &stop)?;
         }
     }
     let revision = |at: usize| checkouts[at].as_ref().map(|(name, _)| name.clone());
@@ -157,7 +157,7 @@ pub(crate) fn run(arguments: &CompareArgs) -> Result<(), EarlyEnd> {
         rounds: arguments.rounds.max(1),
         time: arguments.time,
     };
-    let comparison = request.compare(&stop, &ProgressDisplay::new()).map_err(early_end)?;
+    let comparison = request.compare(&stop, &ProgressDisplay::new())?;
     arguments.tell(&comparison)?;
     match comparison.ended {
         ComparisonEnd::Interrupted => Err(EarlyEnd::Interrupted),
@@ -167,11 +167,10 @@ pub(crate) fn run(arguments: &CompareArgs) -> Result<(), EarlyEnd> {
     }
 }
 
-pub(crate) fn early_end(error: RunError) -> EarlyEnd {
-    match error {
-        RunError::Stopped => EarlyEnd::Interrupted,
-        RunError::Failed(line) => EarlyEnd::Input(line),
-    }
+/// The current folder, in which commands run.
+pub(crate) fn here() -> Result<PathBuf, EarlyEnd> {
+    std::env::current_dir()
+        .map_err(|error| EarlyEnd::Input(format!("cannot find the current folder: {error}")))
 }
 
 impl MetricArgs {
@@ -207,11 +206,10 @@ impl MetricArgs {
 impl CompareArgs {
     /// What is built in a folder of its own, of before and after.
     fn checkouts(&self) -> Result<[Option<(String, Checkout)>; 2], EarlyEnd> {
-        let here = std::env::current_dir()
-            .map_err(|error| EarlyEnd::Input(format!("cannot find the current folder: {error}")))?;
+        let here = here()?;
         let checkout = |revision: &Option<String>| {
             let Some(revision) = revision else { return Ok(None) };
-            let checkout = Checkout::of(revision, &here).map_err(early_end)?;
+            let checkout = Checkout::of(revision, &here)?;
             Ok::<_, EarlyEnd>(Some((revision.clone(), checkout)))
         };
         Ok([checkout(&self.before)?, checkout(&self.after)?])

@@ -5,6 +5,8 @@ use std::io;
 use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+#[cfg(unix)]
+use tenure_measure::command::RunError;
 
 /// The exit status after Ctrl-C, as in shells.
 pub(crate) const INTERRUPTED: u8 = 130;
@@ -23,6 +25,16 @@ pub(crate) enum EarlyEnd {
     Help(String),
     /// The reader of standard output has gone.
     Closed,
+}
+
+#[cfg(unix)]
+impl From<RunError> for EarlyEnd {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Stopped => Self::Interrupted,
+            RunError::Failed(line) => Self::Input(line),
+        }
+    }
 }
 
 impl EarlyEnd {

@@ -12,7 +12,7 @@ use tenure_measure::command::{MeasuredCommand, RunError, shell_line};
 use tenure_model::{FixReport, Report};
 use tenure_render::fix;
 
-use crate::compare::{MetricArgs, early_end};
+use crate::compare::{MetricArgs, here};
 use crate::failure::EarlyEnd;
 use crate::interrupt::Interrupt;
 use crate::output;
@@ -95,8 +95,7 @@ pub(crate) fn run(arguments: &FixArgs) -> Result<(), EarlyEnd> {
     let metric = arguments.metric.metric()?;
     arguments.json.iter().chain([&arguments.patch]).try_for_each(|path| output::check(path))?;
     let report = arguments.from.as_deref().map(diff::read).transpose().map_err(EarlyEnd::input)?;
-    let here = std::env::current_dir()
-        .map_err(|error| EarlyEnd::Input(format!("cannot find the current folder: {error}")))?;
+    let here = here()?;
     let interrupt = Interrupt::catch()?;
     let came = interrupt.handle();
     let stop = || came.get();
@@ -119,8 +118,7 @@ pub(crate) fn run(arguments: &FixArgs) -> Result<(), EarlyEnd> {
         time: arguments.time,
         keep_predicted: arguments.keep_predicted,
     };
-    let fixed = request.fix(report, &record, &stop, &ProgressDisplay::new());
-    let fixed = fixed.map_err(early_end)?;
+    let fixed = request.fix(report, &record, &stop, &ProgressDisplay::new())?;
     if !fixed.patch.is_empty() {
         output::write(&arguments.patch, &fixed.patch)?;
     }
