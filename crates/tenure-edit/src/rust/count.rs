@@ -10,7 +10,7 @@
 use super::apart::{Value, constructed, fields_of, is_tight, refuse_symbol};
 use super::place::{DeclaredItem, declarations, member, refuse_foreign};
 use super::source::{RustNode, RustSource};
-use super::stand_in::{StandIn, seen_by};
+use super::stand_in::{OwnType, StandIn, seen_by};
 use super::store::last_of;
 use super::uses::ErrorSite;
 use crate::{EditOptions, Refusal, SourcePlace};
@@ -26,6 +26,8 @@ pub(super) struct Count {
     /// Whether threads subtract, in the file of the declaration.
     is_gauge: bool,
     pub(super) stand_in: StandIn,
+    /// The text of the stand-in, if it has to be written into the program.
+    missing: Option<&'static OwnType>,
 }
 
 /// The type and the first value of a count.
@@ -37,10 +39,8 @@ pub(super) fn per_thread(
 ) -> Result<Vec<SourceEdit>, Refusal> {
     let all = declarations(source);
     let found = declaration(&all, source, name, place)?;
-    let count = Count::of(source, found, name, options)?;
-    let calls = Calls::of(source, name);
-    calls.refuse_order(source)?;
-    let (stand_in, missing) = StandIn::count(source, &found.scope, options, count.is_gauge);
+    let Count { stand_in, missing, .. } = Count::of(source, found, name, options)?;
+    Calls::of(source, name).refuse_order(source)?;
     let mut edits = Vec::new();
     let (ty, vis, values) = match found.as_static() {
         Some(item) => {
@@ -108,8 +108,8 @@ impl Count {
         })?;
         let is_gauge = Calls::of(source, name).all.iter().any(|call| call.method == "fetch_sub");
         let is_gauge = is_gauge || number.starts_with('i');
-        let (stand_in, _) = StandIn::count(source, &found.scope, options, is_gauge);
-        Ok(Self { number, is_gauge, stand_in })
+        let (stand_in, missing) = StandIn::count(source, &found.scope, options, is_gauge);
+        Ok(Self { number, is_gauge, stand_in, missing })
     }
 }
 

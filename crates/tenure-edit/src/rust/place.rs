@@ -86,7 +86,7 @@ fn scan<'a>(source: &'a RustSource<'a>, at: Option<(usize, Vec<Home>)>) -> Decla
 }
 
 impl<'a> Declarations<'a> {
-    /// The type at the place, of those that `fits`.
+    /// The type at the place that has these members; without any, the nearest type.
     pub(super) fn type_at(
         &self,
         place: &SourcePlace,
