@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use tenure_model::recording::{KernelWork, WaitReason, Waits};
-use tenure_model::{Coverage, TimeCause, TimeDetail, TimePart, TimeSplit};
+use tenure_model::recording::{KernelWork, WaitReason, Waits, WorkPlace};
+use tenure_model::{Code, Coverage, TimeCause, TimeDetail, TimePart, TimeSplit};
 
 use crate::proportion::interval;
 
@@ -40,6 +40,9 @@ const QUEUE: f64 = 0.5;
 /// A smaller part of what the kernel does is left out.
 const WORTH_NAMING: f64 = 0.01;
 
+/// Where so much of the time that could be seen goes to lines, places of work may be those of lines.
+const MAX_LINES: f64 = 0.1;
+
 /// What is known of the processor time of a watched program.
 pub(crate) struct Running<'a> {
     pub(crate) seconds: f64,
@@ -47,6 +50,8 @@ pub(crate) struct Running<'a> {
     pub(crate) samples: u64,
     /// The share of the time that could be seen that all findings cost together, and the ends of its interval.
     pub(crate) lines: [f64; 3],
+    /// The place in the source of an address.
+    pub(crate) code: &'a dyn Fn(u64) -> Option<Code>,
 }
 
 /// The parts of the time. `detail` names what threads slept for.
@@ -80,7 +85,13 @@ fn of_running(waits: &Waits, running: &Running<'_>) -> Vec<TimePart> {
         cause,
         share,
         interval: interval.map(|end| end.clamp(0.0, 1.0)),
-        details: if cause == TimeCause::Kernel { calls(waits, share) } else { Vec::new() },
+        details: match cause {
+            TimeCause::Kernel => calls(waits, share, running.code),
+            TimeCause::OwnWork if running.lines[0] < MAX_LINES => {
+                functions(waits, share, running.code)
+            }
+            _ => Vec::new(),
+        },
     };
     let unseen = user * unaddressed;
     let own = (1.0 - kernel - unseen - lines).max(0.0);
@@ -96,18 +107,52 @@ fn of_running(waits: &Waits, running: &Running<'_>) -> Vec<TimePart> {
 }
 
 /// What the kernel did with a share of the time.
-fn calls(waits: &Waits, kernel: f64) -> Vec<TimeDetail> {
-    let all: u64 = waits.kernel_work.iter().map(|work| work.samples).sum();
-    let part = |work: &KernelWork| TimeDetail {
-        name: match work.cause {
+fn calls(waits: &Waits, kernel: f64, code: &dyn Fn(u64) -> Option<Code>) -> Vec<TimeDetail> {
+    let place = |work: &KernelWork| {
+        let name = match work.cause {
             Some(TimeCause::Lock) => format!("{} for locks", work.call),
             Some(TimeCause::OtherThreads) => format!("{} for other threads", work.call),
             _ => work.call.clone(),
-        },
-        share: kernel * work.samples as f64 / all as f64,
-        ..TimeDetail::default()
+        };
+        SampledPlace { name, code: work.code.and_then(code), caller: None, samples: work.samples }
     };
-    let mut details: Vec<_> = waits.kernel_work.iter().map(part).collect();
+    by_name(waits.kernel_work.iter().map(place), kernel)
+}
+
+/// What the program did with a share of the time.
+fn functions(waits: &Waits, own: f64, code: &dyn Fn(u64) -> Option<Code>) -> Vec<TimeDetail> {
+    let place = |work: &WorkPlace| {
+        let at = code(work.code);
+        let name =
+            at.as_ref().map_or_else(|| "code without a name".to_owned(), |at| at.function.clone());
+        SampledPlace { name, code: at, caller: work.caller.and_then(code), samples: work.samples }
+    };
+    by_name(waits.own_work.iter().map(place), own)
+}
+
+/// A place at which threads were met so often.
+struct SampledPlace {
+    name: String,
+    code: Option<Code>,
+    caller: Option<Code>,
+    samples: u64,
+}
+
+/// The parts of a share of the time by name, each with its busiest place.
+fn by_name(places: impl Iterator<Item = SampledPlace>, share: f64) -> Vec<TimeDetail> {
+    let mut names: BTreeMap<String, Vec<SampledPlace>> = BTreeMap::new();
+    for place in places {
+        names.entry(place.name.clone()).or_default().push(place);
+    }
+    let samples = |places: &[SampledPlace]| places.iter().map(|place| place.samples).sum::<u64>();
+    let all: u64 = names.values().map(|places| samples(places)).sum();
+    let detail = |(name, places): (String, Vec<SampledPlace>)| {
+        let share = share * samples(&places) as f64 / all as f64;
+        let busiest = places.into_iter().max_by_key(|place| place.samples);
+        let (code, caller) = busiest.map(|it| (it.code, it.caller)).unwrap_or_default();
+        TimeDetail { name, share, code, caller, ..TimeDetail::default() }
+    };
+    let mut details: Vec<_> = names.into_iter().map(detail).collect();
     details.retain(|detail| detail.share >= WORTH_NAMING);
     details.sort_by(|one, other| {
         other.share.total_cmp(&one.share).then_with(|| one.name.cmp(&other.name))
@@ -218,7 +263,11 @@ mod tests {
             shared: Vec::new(),
         };
         let lines = [lines, lines * 0.8, lines * 1.2];
-        let running = Running { seconds: 10.0, coverage: &coverage, samples: 1000, lines };
+        let code = &|address: u64| {
+            let line = Some(format!("a.rs:{address}"));
+            Some(Code { function: format!("f{}", address / 10), line, ..Code::default() })
+        };
+        let running = Running { seconds: 10.0, coverage: &coverage, samples: 1000, lines, code };
         split(waits, &running, |reason| TimeDetail {
             name: "x".to_owned(),
             share: reason.cpus / 4.0,
@@ -279,8 +328,12 @@ mod tests {
 
     #[test]
     fn the_kernels_work_counts_for_what_it_lets_threads_wait_for() {
-        let work =
-            |call: &str, cause, samples| KernelWork { call: call.to_owned(), cause, samples };
+        let work = |call: &str, cause, samples| KernelWork {
+            call: call.to_owned(),
+            cause,
+            code: Some(77),
+            samples,
+        };
         let of = |futex| {
             let kernel_work = vec![
                 work("futex", Some(TimeCause::Lock), futex),
@@ -303,6 +356,28 @@ mod tests {
         let kernel = split.running.iter().find(|part| part.cause == TimeCause::Kernel).unwrap();
         let details: Vec<_> = kernel.details.iter().map(|it| (&*it.name, it.share)).collect();
         assert_eq!(details, [("futex for locks", 0.3), ("read", 0.195)]);
+    }
+
+    #[test]
+    fn work_is_named_by_function_unless_lines_take_much_of_it() {
+        let place = |code, caller, samples| WorkPlace { code, caller, samples };
+        let own_work = vec![place(11, Some(20), 5), place(12, Some(30), 3), place(40, None, 2)];
+        let waits = Waits { own_work, ..waits() };
+        let own = |lines| {
+            let split = split_of(&waits, lines);
+            let own = split.running.into_iter().find(|part| part.cause == TimeCause::OwnWork);
+            own.unwrap().details
+        };
+        let details = own(0.0);
+        let [first, second] = &details[..] else { panic!("{details:?}") };
+        assert_eq!((&*first.name, &*second.name), ("f1", "f4"));
+        assert!(
+            (first.share - 0.72).abs() < 1e-9,
+            "eight of ten samples of nine tenths: {first:?}"
+        );
+        let line = |code: &Option<Code>| code.as_ref().unwrap().line.clone().unwrap();
+        assert_eq!((&*line(&first.code), &*line(&first.caller)), ("a.rs:11", "a.rs:20"));
+        assert_eq!(own(0.5), [], "it may be what waits for the lines");
     }
 
     #[test]

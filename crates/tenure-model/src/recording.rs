@@ -97,6 +97,8 @@ pub struct Waits {
     pub kernel: f64,
     /// What the kernel did, where that may be sampled.
     pub kernel_work: Vec<KernelWork>,
+    /// Where the program itself worked.
+    pub own_work: Vec<WorkPlace>,
     /// Threads that waited for a CPU, on average, without those that other programs let wait.
     pub queued: f64,
     /// Their share of the threads' time.
@@ -112,7 +114,20 @@ pub struct KernelWork {
     pub call: String,
     /// A lock or other threads, if it let threads wait for those or woke them.
     pub cause: Option<TimeCause>,
+    /// The return address in the program's own code.
+    pub code: Option<u64>,
     /// How often a thread was met in it.
+    pub samples: u64,
+}
+
+/// A place at which the program worked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WorkPlace {
+    /// An address in its own code, or the return address there of a library's.
+    pub code: u64,
+    /// The return address in the function that called this one, if the stack told it.
+    pub caller: Option<u64>,
+    /// How often a thread was met there.
     pub samples: u64,
 }
 

@@ -73,13 +73,16 @@ pub enum TimeCause {
 /// A part of a [`TimePart`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TimeDetail {
-    /// What it is: `futex`, `pool.lock`, `epoll_wait`.
+    /// What it is: `futex`, `pool.lock`, `epoll_wait`, or a function of the program.
     pub name: String,
     /// The share, of the same whole as that of the [`TimePart`].
     pub share: f64,
     /// Where in the program it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<Code>,
+    /// Who called that, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caller: Option<Code>,
     /// The rank of the finding that is about the same word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finding: Option<u64>,

@@ -11,7 +11,7 @@ use crate::arch::HITS;
 pub(crate) use crate::arch::WORDS;
 use crate::sys::Sample;
 use crate::sys::guard::TrapGuard;
-use crate::sys::perf::{PerfEvent, PerfRing};
+use crate::sys::perf::{PerfEvent, PerfRing, WATCHED_BYTES};
 
 /// Threads that are watched at a time.
 pub(crate) const THREADS: usize = 8;
@@ -140,4 +140,32 @@ fn arm(tid: u32, words: &[u64]) -> io::Result<Armed> {
         armed.push((word, event));
     }
     Ok(Armed { ring, words: armed })
+}
+
+/// The part of a line, and of the `others` that run, that a probe watched while they ran.
+pub(crate) fn covered(exposed: &[Exposure], sampled: u32, others: usize, line_bytes: u32) -> f64 {
+    // Without another thread that runs there is nothing to miss.
+    let is_of_others = |tid: u32| others == 0 || tid != sampled;
+    let pairs = exposed.iter().filter(|it| it.ran_ns > 0 && is_of_others(it.tid)).count();
+    let of = u64::from(line_bytes) / WATCHED_BYTES * others.max(1) as u64;
+    (pairs as f64 / of as f64).min(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_covers_words_of_other_threads_that_ran_meanwhile() {
+        let of_line = |exposed: &[(u64, u32, u64)], others| {
+            let exposed = exposed.iter().map(|&(word, tid, ran_ns)| Exposure { word, tid, ran_ns });
+            covered(&exposed.collect::<Vec<_>>(), 1, others, 64)
+        };
+        assert_eq!(of_line(&[(0, 1, 9), (0, 2, 9), (8, 2, 9)], 1), 2.0 / 8.0);
+        assert_eq!(of_line(&[(0, 2, 9), (0, 3, 9)], 4), 2.0 / 32.0);
+        assert_eq!(of_line(&[(0, 1, 9)], 0), 1.0 / 8.0);
+        // One that slept all the while could have met nothing.
+        assert_eq!(of_line(&[(0, 2, 0), (8, 2, 0)], 1), 0.0);
+        assert_eq!(of_line(&[(0, 1, 0)], 0), 0.0);
+    }
 }

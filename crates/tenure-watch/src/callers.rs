@@ -84,8 +84,13 @@ impl Callers {
         if !self.is_foreign(end) {
             return None;
         }
+        self.called_from(sample.ip, sample)
+    }
+
+    /// The first return address in the program's own code, from an address on at which a sample found its thread.
+    pub(crate) fn called_from(&mut self, ip: u64, sample: &Sample) -> Option<u64> {
         let registers = sample.registers.as_ref()?;
-        let (mut code, mut stack) = (sample.ip, registers.0[Registers::SP]);
+        let (mut code, mut stack) = (ip, registers.0[Registers::SP]);
         let mut frame = registers.0[Registers::BP];
         let mut link = registers.link();
         for _ in 0..MAX_CALLS {

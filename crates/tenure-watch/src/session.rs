@@ -9,7 +9,7 @@ use tenure_model::recording::{self as record, Recording, Thread};
 use tenure_model::{Coverage, Ended};
 
 use crate::backend::{Backend, Trouble};
-use crate::breakpoints::{self, Exposure};
+use crate::breakpoints::{self, Exposure, covered};
 use crate::callers::Callers;
 use crate::check;
 use crate::code::InstructionCache;
@@ -18,7 +18,6 @@ use crate::jit;
 use crate::lanes::Life;
 use crate::lines::{RecordedLines, WatchedLines};
 use crate::sys::machine::ProcessorUsage;
-use crate::sys::perf::WATCHED_BYTES;
 use crate::sys::process::{self, LiveProcess, ProcessorTimes};
 use crate::sys::{Registers, Sample, now};
 use crate::waits::WaitSampler;
@@ -222,6 +221,7 @@ impl Session {
                 continue;
             }
             self.counts.samples += 1;
+            self.waits.at_work(&sample, &mut self.callers);
             let touch = self.code.touched(&sample, &self.process, &mut self.callers);
             self.counts.attributed += u64::from(matches!(touch, Ok(Some(_))));
             self.counts.unaddressed += u64::from(touch.is_err());
@@ -568,33 +568,5 @@ impl Session {
             waited: (cpu as f64 * self.lines.waited(tid)) as u64,
             ..Thread::default()
         }
-    }
-}
-
-/// The part of a line, and of the `others` that run, that a probe watched while they ran.
-fn covered(exposed: &[Exposure], sampled: u32, others: usize, line_bytes: u32) -> f64 {
-    // Without another thread that runs there is nothing to miss.
-    let is_of_others = |tid: u32| others == 0 || tid != sampled;
-    let pairs = exposed.iter().filter(|it| it.ran_ns > 0 && is_of_others(it.tid)).count();
-    let of = u64::from(line_bytes) / WATCHED_BYTES * others.max(1) as u64;
-    (pairs as f64 / of as f64).min(1.0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_look_covers_words_of_other_threads_that_ran_meanwhile() {
-        let of_line = |exposed: &[(u64, u32, u64)], others| {
-            let exposed = exposed.iter().map(|&(word, tid, ran_ns)| Exposure { word, tid, ran_ns });
-            covered(&exposed.collect::<Vec<_>>(), 1, others, 64)
-        };
-        assert_eq!(of_line(&[(0, 1, 9), (0, 2, 9), (8, 2, 9)], 1), 2.0 / 8.0);
-        assert_eq!(of_line(&[(0, 2, 9), (0, 3, 9)], 4), 2.0 / 32.0);
-        assert_eq!(of_line(&[(0, 1, 9)], 0), 1.0 / 8.0);
-        // One that slept all the while could have met nothing.
-        assert_eq!(of_line(&[(0, 2, 0), (8, 2, 0)], 1), 0.0);
-        assert_eq!(of_line(&[(0, 1, 0)], 0), 0.0);
     }
 }

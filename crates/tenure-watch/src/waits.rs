@@ -5,6 +5,7 @@
 //! some time is over; or no other thread exists. Nothing is stopped for that.
 
 mod calls;
+mod places;
 mod sleep;
 mod stack;
 
@@ -19,6 +20,7 @@ use crate::sys::Sample;
 use crate::sys::machine::{self, ProcessorUsage};
 use crate::sys::process::{self, LiveProcess, Scheduled};
 use calls::KernelCalls;
+use places::WorkPlaces;
 use sleep::Sleep;
 
 /// The time between two ticks.
@@ -60,6 +62,7 @@ pub(crate) struct WaitSampler {
     /// What sleeping threads wait for, by what `/proc` said of each last.
     known: FxHashMap<u32, (String, Sleep)>,
     calls: KernelCalls,
+    places: WorkPlaces,
     /// Which thread is asked first.
     turn: usize,
 }
@@ -156,6 +159,7 @@ impl WaitSampler {
             threads: FxHashMap::default(),
             known: FxHashMap::default(),
             calls: KernelCalls::default(),
+            places: WorkPlaces::default(),
             turn: 0,
         }
     }
@@ -199,6 +203,11 @@ impl WaitSampler {
         callers: &mut Callers,
     ) {
         self.calls.sampled(sample, process, callers);
+    }
+
+    /// Notes where a thread runs the program's code.
+    pub(crate) fn at_work(&mut self, sample: &Sample, callers: &mut Callers) {
+        self.places.sampled(sample, callers);
     }
 
     /// Asks the threads. `last_code` says where a thread was sampled last.
@@ -340,6 +349,7 @@ impl WaitSampler {
             taken_by_others,
             kernel: if used_s > 0.0 { own.kernel / used_s } else { 0.0 },
             kernel_work: self.calls.work(),
+            own_work: self.places.places(),
             queued: (queued_s - let_wait_s) / seconds,
             without_cpu: ((queued_s - let_wait_s) / lived_s.max(1e-3)).min(1.0),
             reasons,

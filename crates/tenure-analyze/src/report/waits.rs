@@ -24,7 +24,9 @@ pub(super) fn time(
         lines.iter_mut().zip([cost, least, most]).for_each(|(sum, part)| *sum += part);
     }
     let coverage = watched.coverage.as_ref()?;
-    let running = Running { seconds: run.seconds, coverage, samples: watched.samples, lines };
+    let code = &|address| names.code(address);
+    let (seconds, samples) = (run.seconds, watched.samples);
+    let running = Running { seconds, coverage, samples, lines, code };
     let detail = |reason: &WaitReason| {
         let finding = reason.word.and_then(|word| {
             let is_on = |line: &u64| (*line..*line + u64::from(process.line_bytes)).contains(&word);
@@ -34,6 +36,7 @@ pub(super) fn time(
             name: name(reason, names, finding),
             share: reason.cpus / waits.cpus,
             code: reason.code.and_then(|code| names.code(code)),
+            caller: None,
             finding: finding.map(|found| found.finding.rank),
             holder: reason.holder.map(|holder| self::holder(reason, groups.name(holder), names)),
         }

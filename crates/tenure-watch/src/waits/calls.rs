@@ -3,6 +3,8 @@
 //! A sample has the registers with which the thread entered the kernel: right before its address stands the instruction that did,
 //! and before that usually the number of the system call. A thread that entered otherwise had a page fault or was interrupted.
 
+use std::cmp::Reverse;
+
 use rustc_hash::FxHashMap;
 use tenure_model::TimeCause;
 use tenure_model::recording::KernelWork;
@@ -24,7 +26,7 @@ const MAX_NAMES: usize = 4096;
 pub(super) struct KernelCalls {
     /// What is known of addresses in the program, with the words on top of the stack.
     names: FxHashMap<(u64, u64), String>,
-    counts: FxHashMap<(String, Option<TimeCause>), u64>,
+    counts: FxHashMap<(String, Option<TimeCause>, Option<u64>), u64>,
 }
 
 impl KernelCalls {
@@ -57,15 +59,24 @@ impl KernelCalls {
         let cause = may_wait
             .then(|| stack::callers(ip, &sample.stack, process, callers).0)
             .and_then(|names| sleep::by_names(&names));
-        *self.counts.entry((name.clone(), cause)).or_default() += 1;
+        let name = name.clone();
+        let code = match callers.is_foreign(ip) {
+            true => callers.called_from(ip, sample),
+            false => Some(ip),
+        };
+        // Code that is compiled as it runs has no end of addresses.
+        let code = code.filter(|_| self.counts.len() < MAX_NAMES);
+        *self.counts.entry((name, cause, code)).or_default() += 1;
     }
 
+    /// What the kernel did, most often first.
     pub(super) fn work(&self) -> Vec<KernelWork> {
-        let work = |((call, cause), samples): (&(String, Option<TimeCause>), &u64)| KernelWork {
-            call: call.clone(),
-            cause: *cause,
-            samples: *samples,
+        let work = |(key, samples): (&(String, Option<TimeCause>, Option<u64>), &u64)| {
+            let (call, cause, code) = key.clone();
+            KernelWork { call, cause, code, samples: *samples }
         };
-        self.counts.iter().map(work).collect()
+        let mut all: Vec<_> = self.counts.iter().map(work).collect();
+        all.sort_by_key(|work| Reverse((work.samples, work.code)));
+        all
     }
 }
