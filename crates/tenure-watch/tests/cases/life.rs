@@ -105,7 +105,8 @@ fn looks_wait_once_they_have_taken_what_they_may() {
     let program = busy_program();
     let request = request(program.0.id());
     let options = tenure_watch::WatchOptions { probes: 10_000.0, share: 0.0, ..request.options };
-    let watched = watch(&WatchRequest { options, ..request }, &|it| it.counts().held > 0).unwrap();
+    let until_held = WatchRequest { options, duration: None, ..request };
+    let watched = watch(&until_held, &|it| it.counts().held > 0).unwrap();
     assert!(watched.counts.probes > 0 && watched.counts.held > 0, "{:?}", watched.counts);
 }
 
