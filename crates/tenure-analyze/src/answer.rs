@@ -1,10 +1,12 @@
 //! The answer in short: from a report's findings, from where the time went, and from what changes give.
 
 use tenure_model::{
-    Answer, Coverage, Finding, Gain, ProposedChange, Report, Run, Source, TimeCause, TimePart,
-    TimeSplit, short_place,
+    Answer, Coverage, Finding, Gain, Level, ProposedChange, Report, Source, TimeCause, TimePart,
+    TimeSplit,
 };
-use tenure_report::numbers::{counted, share, times};
+use tenure_report::numbers::{counted, share, times_on};
+
+use crate::advice::{held_back, unfair};
 
 /// What a headline says as long as predictions may follow.
 const NOT_YET: &str = "What changes would give is not predicted yet.";
@@ -17,8 +19,8 @@ pub(crate) const WORTH: f64 = 1.05;
 pub(crate) struct ProgramGains {
     /// Those that were simulated, the one that gives most first.
     pub(crate) changes: Vec<ChangeGain>,
-    /// All that pay, together; `None` if there is one at most.
-    pub(crate) together: Option<Gain>,
+    /// All that pay, together; none if there is one at most.
+    pub(crate) together: Vec<Gain>,
 }
 
 /// What fixing one finding gives the whole program.
@@ -26,8 +28,9 @@ pub(crate) struct ProgramGains {
 pub(crate) struct ChangeGain {
     /// The finding's rank.
     pub(crate) rank: u64,
-    pub(crate) gain: Gain,
-    /// How many times as much the program does.
+    /// For each number of CPUs. The last decides whether it pays.
+    pub(crate) gains: Vec<Gain>,
+    /// How many times as much the program does there.
     pub(crate) expected: f64,
     /// The rank of the finding that has to be fixed as well.
     pub(crate) moves_to: Option<u64>,
@@ -48,8 +51,10 @@ pub(crate) fn answer(report: &Report, gains: Option<&ProgramGains>) -> Answer {
             number: 0,
             finding: finding.rank,
             place: finding.place().unwrap_or_default().to_owned(),
+            is_use: finding.declared.is_none() && finding.place().is_some(),
             what: what.unwrap_or(&repair.name).clone(),
-            gain: of.map(|of| of.gain),
+            is_edit: repair.is_edit(),
+            gains: of.map(|of| of.gains.clone()).unwrap_or_default(),
             moves_to: of.and_then(|of| of.moves_to),
         })
     };
@@ -69,109 +74,126 @@ pub(crate) fn answer(report: &Report, gains: Option<&ProgramGains>) -> Answer {
     for (number, change) in (1..).zip(changes.iter_mut().chain(&mut not_worth)) {
         change.number = number;
     }
-    let together = gains.and_then(|gains| gains.together).filter(|_| changes.len() > 1);
-    let mut sentences = vec![headline(report, gains.is_some(), &changes, together)];
-    if let Source::Run(run) = &report.source
-        && let Some(time) = &run.time
-    {
-        let held_back = held_back(time, !changes.is_empty());
-        // What shared lines cost comes first only if a change of them pays.
-        let at = if changes.is_empty() { 0 } else { sentences.len() };
-        sentences.splice(at..at, held_back);
-        sentences.extend(unseen(time));
+    let together = gains.filter(|_| changes.len() > 1);
+    let together = together.map(|gains| gains.together.clone()).unwrap_or_default();
+    let time = match &report.source {
+        Source::Run(run) => run.time.as_ref(),
+        Source::Types(_) => None,
+    };
+    let mut sentences: Vec<String> = time.and_then(unfair).into_iter().collect();
+    let of_lines = of_lines(report, gains.is_some(), &changes, &together);
+    use TimeCause::{NoCpu, OwnWork, SharedLines, Unseen};
+    let is_elsewhere =
+        time.is_some_and(|time| ![SharedLines, Unseen, OwnWork, NoCpu].contains(&time.dominant));
+    // What shared lines cost comes first only if a change of them pays.
+    match time.and_then(held_back) {
+        Some(held_back) if changes.is_empty() => sentences.extend([held_back, of_lines]),
+        Some(held_back) if is_elsewhere => {
+            sentences.extend([of_lines, format!("More is lost elsewhere. {held_back}")]);
+        }
+        _ => sentences.push(of_lines),
     }
-    let headline = sentences.join(" ");
-    Answer { headline, changes, together, not_worth }
+    sentences.extend(time.and_then(unseen));
+    let advice = time.filter(|_| changes.is_empty() || is_elsewhere);
+    let (headline, advice) = (sentences.join(" "), advice.and_then(crate::advice::advice));
+    Answer { headline, changes, together, not_worth, advice }
 }
 
-/// Says in the answer that no prediction follows: none was asked for, or else no line can be simulated.
-pub fn leave_unpredicted(report: &mut Report, was_asked: bool) {
-    let why = match was_asked {
-        true => "What changes would give cannot be predicted.",
-        false => "What changes would give was not asked for (--no-predict).",
+/// Why no prediction follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unpredicted {
+    /// No line can be simulated.
+    Impossible,
+    /// None was asked for.
+    Unasked,
+    /// Predicting ended early.
+    CutShort,
+}
+
+/// Says in the answer that no prediction follows, if none did.
+pub fn leave_unpredicted(report: &mut Report, why: Unpredicted) {
+    let why = match why {
+        Unpredicted::Impossible => "What changes would give cannot be predicted.",
+        Unpredicted::Unasked => "What changes would give was not asked for (--no-predict).",
+        Unpredicted::CutShort => "What changes would give was not predicted: that was cut short.",
     };
     if let Some(answer) = &mut report.answer {
         answer.headline = answer.headline.replace(NOT_YET, why);
     }
 }
 
-fn headline(
+/// What cache lines cost, and what changing them gives: a sentence.
+fn of_lines(
     report: &Report,
     is_predicted: bool,
     changes: &[ProposedChange],
-    together: Option<Gain>,
+    together: &[Gain],
 ) -> String {
-    let lines = counted(report.findings.len(), "contended cache line");
-    let gain = together.or_else(|| changes.first().and_then(|change| change.gain));
-    match (changes.len(), gain) {
-        _ if report.findings.is_empty() && has_seen_too_little(report) => {
-            "Too little was seen to say whether a cache line is contended.".to_owned()
-        }
-        _ if report.findings.is_empty() => match &report.source {
-            Source::Run(Run { left_out: left_out @ 1.., .. }) => {
-                let are = if *left_out == 1 { "is" } else { "are" };
-                format!("No contended cache line was found, except {left_out} that {are} left out.")
+    let gains = match (together, changes.first()) {
+        ([], Some(change)) => &change.gains,
+        _ => together,
+    };
+    match (changes.len(), gains) {
+        _ if report.findings.is_empty() => without_findings(report),
+        (0, _) => {
+            let worth = if is_predicted { "that makes it 5 % faster" } else { "that applies" };
+            let known = format!("no change of them is known {worth}");
+            let least =
+                report.findings.iter().map(at_most).try_fold(0.0, |sum, it| Some(sum + it?));
+            match least {
+                Some(most) if most < WORTH - 1.0 => {
+                    format!("Cache lines hardly matter: those found cost at most {}.", share(most))
+                }
+                _ => format!("{}, but {known}.", lines(report)),
             }
-            _ => "No contended cache line was found.".to_owned(),
-        },
-        (0, _) if is_predicted => {
-            format!("{lines}, but no change that is known would make the program 5 % faster.")
         }
-        (0, _) => format!("{lines}, and no change is known that applies."),
-        (count, Some(Gain { cpus, range })) => {
+        (_, []) => format!("{}. {NOT_YET}", lines(report)),
+        (count, gains) => {
             let what = match count {
                 1 => "One change".to_owned(),
                 count => format!("{} together", counted(count, "change")),
             };
-            let faster = times(range);
-            format!("{what} would let it do {faster} as much on {}.", counted(cpus, "CPU"))
+            let gains = times_on(gains.iter().map(|gain| (gain.range, gain.cpus)));
+            format!("{what} would let it do {gains}.")
         }
-        (_, None) => format!("{lines}. {NOT_YET}"),
     }
 }
 
-/// What else than shared lines holds the program back most: a sentence.
-fn held_back(time: &TimeSplit, has_changes: bool) -> Option<String> {
-    // No part of the time is this.
-    if time.dominant == TimeCause::NoCpu && !has_changes {
-        let waited = share(time.without_cpu);
-        return Some(format!(
-            "It has more threads than CPUs: they wait for one for {waited} of their time."
-        ));
+/// `2 contended cache lines`; lines that were seen too rarely to be sure may be contended.
+fn lines(report: &Report) -> String {
+    let is_sure = |finding: &&Finding| finding.confidence.level > Level::Low;
+    match report.findings.iter().filter(is_sure).count() {
+        0 => format!("{} may be contended", counted(report.findings.len(), "cache line")),
+        sure => counted(sure, "contended cache line"),
     }
-    let all = time.running.iter().chain(&time.idle);
-    let part = all.filter(|part| part.cause == time.dominant);
-    let part = part.max_by(|one, other| one.share.total_cmp(&other.share))?;
-    let at = part.details.first().map(|detail| {
-        let place = detail.code.as_ref().and_then(|code| code.line.as_deref());
-        let place = place.map(|line| format!(" ({})", short_place(line)));
-        format!("{}{}", detail.name, place.unwrap_or_default())
-    });
-    let at = at.map(|at| format!(", most at {at}")).unwrap_or_default();
-    let lost = share(part.share);
-    let sentence = match part.cause {
-        TimeCause::SharedLines | TimeCause::Unseen | TimeCause::NoCpu => return None,
-        TimeCause::OwnWork if has_changes => return None,
-        TimeCause::OwnWork => format!("Its own work takes {lost} of its processor time."),
-        TimeCause::Kernel => format!("The kernel takes {lost} of its processor time."),
-        TimeCause::Lock => format!("Sleeping in locks costs {lost} of its CPUs{at}."),
-        TimeCause::OtherThreads => {
-            format!("Threads that wait for each other cost {lost} of its CPUs{at}.")
-        }
-        TimeCause::Io => {
-            format!("Waiting for input or output costs {lost} of its CPUs{at}.")
-        }
-        TimeCause::Timer => {
-            format!("Sleeping for a set time costs {lost} of its CPUs{at}.")
-        }
-        TimeCause::NoThreads => {
-            format!("Too few threads with work leave {lost} of its CPUs idle.")
-        }
+}
+
+/// What a finding of a watched program costs at most, with 95 % confidence.
+fn at_most(finding: &Finding) -> Option<f64> {
+    Some(finding.observed.as_ref()?.evidence?.share[1])
+}
+
+fn without_findings(report: &Report) -> String {
+    let Source::Run(run) = &report.source else {
+        return "No contended cache line was found.".to_owned();
     };
-    Some(match has_changes {
-        true => format!("More is lost elsewhere. {sentence}"),
-        false => sentence,
-    })
+    let coverage = run.watched.as_ref().and_then(|watched| watched.coverage.as_ref());
+    match (coverage, run.left_out) {
+        _ if !run.doubts.is_empty() || coverage.is_some_and(Coverage::is_too_little) => {
+            "Too little was seen to say whether a cache line is contended.".to_owned()
+        }
+        (Some(coverage), _) => {
+            let most = share(coverage.excludes);
+            format!(
+                "No cache line was seen to be contended: none costs more than {most} of what was seen."
+            )
+        }
+        (None, 0) => "No contended cache line was found.".to_owned(),
+        (None, left_out) => {
+            let are = if left_out == 1 { "is" } else { "are" };
+            format!("No contended cache line was found, except {left_out} that {are} left out.")
+        }
+    }
 }
 
 /// What could not be seen, if that is more than a reader may ignore: a sentence.
@@ -190,13 +212,6 @@ fn unseen(time: &TimeSplit) -> Option<String> {
     running.or_else(idle)
 }
 
-/// Whether silence would prove nothing.
-fn has_seen_too_little(report: &Report) -> bool {
-    let Source::Run(run) = &report.source else { return false };
-    let coverage = run.watched.as_ref().and_then(|watched| watched.coverage.as_ref());
-    !run.doubts.is_empty() || coverage.is_some_and(Coverage::is_too_little)
-}
-
 #[cfg(test)]
 mod tests {
     use tenure_model::{Code, TimeDetail};
@@ -205,8 +220,8 @@ mod tests {
     use crate::fixtures;
 
     fn gain(rank: u64, expected: f64, moves_to: Option<u64>) -> ChangeGain {
-        let gain = Gain { cpus: 16, range: [expected * 0.9, expected * 1.1] };
-        ChangeGain { rank, gain, expected, moves_to }
+        let gain = |cpus| Gain { cpus, range: [expected * 0.9, expected * 1.1] };
+        ChangeGain { rank, gains: vec![gain(2), gain(16)], expected, moves_to }
     }
 
     /// Threads that sleep in a lock for a third of the time.
@@ -239,43 +254,50 @@ mod tests {
         let before = answer(&report, None);
         assert_eq!(before.changes.len(), ranks.len());
         assert!(before.headline.ends_with("is not predicted yet."), "{}", before.headline);
-        for (was_asked, end) in
-            [(true, "give cannot be predicted."), (false, "not asked for (--no-predict).")]
-        {
+        for (why, end) in [
+            (Unpredicted::Impossible, "give cannot be predicted."),
+            (Unpredicted::Unasked, "not asked for (--no-predict)."),
+            (Unpredicted::CutShort, "that was cut short."),
+        ] {
             let mut left = Report { answer: Some(before.clone()), ..report.clone() };
-            leave_unpredicted(&mut left, was_asked);
+            leave_unpredicted(&mut left, why);
             let headline = left.answer.unwrap().headline;
             assert!(headline.ends_with(end), "{headline}");
         }
-        let together = Some(Gain { cpus: 16, range: [2.0, 3.0] });
-        let of = |changes, together| answer(&report, Some(&ProgramGains { changes, together }));
-        let both = of(vec![gain(other, 1.5, None), gain(one, 1.2, None)], together);
+        let together = vec![Gain { cpus: 16, range: [2.0, 3.0] }];
+        let of = |changes, together: &[Gain]| {
+            let together = together.to_vec();
+            answer(&report, Some(&ProgramGains { changes, together }))
+        };
+        let both = of(vec![gain(other, 1.5, None), gain(one, 1.2, None)], &together);
         let order: Vec<_> = both.changes.iter().map(|it| (it.number, it.finding)).collect();
         assert_eq!(order, [(1, other), (2, one)]);
         assert_eq!(
             both.headline,
             "2 changes together would let it do 2.0 to 3.0× as much on 16 CPUs."
         );
-        let single = of(vec![gain(one, 1.5, None), gain(other, 1.01, None)], None);
+        let single = of(vec![gain(one, 1.5, None), gain(other, 1.01, None)], &[]);
         assert!(
-            single.headline.starts_with("One change would let it do 1.4 to 1.7×"),
+            single
+                .headline
+                .starts_with("One change would let it do 1.4 to 1.7× as much on 2 CPUs, and 1.4"),
             "{single:?}"
         );
         assert_eq!((single.not_worth[0].number, single.not_worth[0].finding), (2, other));
-        let with = of(vec![gain(one, 1.5, None), gain(other, 0.9, Some(one))], together);
+        let with = of(vec![gain(one, 1.5, None), gain(other, 0.9, Some(one))], &together);
         assert_eq!(with.changes[1].moves_to, Some(one), "it pays once both are made");
         let mut slept = report.clone();
         let Source::Run(run) = &mut slept.source else { panic!("{slept:?}") };
         run.time = Some(in_locks());
         let headline = answer(&slept, Some(&ProgramGains::default())).headline;
-        let expected = "More is lost elsewhere. Sleeping in locks costs 36 % of its CPUs, most at \
+        let expected = "More is lost elsewhere. Threads that sleep in locks leave 36 % of its 4 CPUs unused, most at \
                         Pool.lock (pool.rs:77). 20 % of its processor time could not be seen.";
-        assert!(headline.starts_with("Sleeping in locks costs 36 %"), "{headline}");
+        assert!(headline.starts_with("Threads that sleep in locks leave 36 %"), "{headline}");
         let headline = answer(&slept, None).headline;
         assert!(headline.ends_with(expected), "{headline}");
         slept.findings.clear();
         let headline = answer(&slept, None).headline;
-        assert!(headline.starts_with("Sleeping in locks costs 36 %"), "{headline}");
+        assert!(headline.starts_with("Threads that sleep in locks leave 36 %"), "{headline}");
         if let Source::Run(run) = &mut slept.source
             && let Some(time) = &mut run.time
         {
@@ -295,7 +317,11 @@ mod tests {
         run.doubts = vec!["Its threads never met.".to_owned()];
         let headline = answer(&silent, None).headline;
         assert!(headline.starts_with("Too little was seen"), "{headline}");
-        let none = of(vec![gain(one, 1.01, None)], None);
-        assert!(none.headline.contains("no change that is known"), "{}", none.headline);
+        let none = of(vec![gain(one, 1.01, None)], &[]);
+        assert!(
+            none.headline.contains("no change of them is known that makes it 5 % faster"),
+            "{}",
+            none.headline
+        );
     }
 }

@@ -15,6 +15,7 @@
 //! | [`FindingFilter`] | the findings that a reader asked for |
 //! | [`diff`], [`budget`] | whether a report passes: what differs from an older one, and which lines may be contended |
 
+mod advice;
 mod answer;
 pub mod budget;
 pub mod diff;
@@ -31,7 +32,7 @@ mod time;
 #[cfg(test)]
 mod fixtures;
 
-pub use answer::leave_unpredicted;
+pub use answer::{Unpredicted, leave_unpredicted};
 pub use budget::Budget;
 pub use error::InputError;
 pub use filter::FindingFilter;

@@ -5,7 +5,9 @@ use std::io::{Write, stderr};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use tenure_analyze::{Analysis, Budget, FindingFilter, Machine, Programs, diff, leave_unpredicted};
+use tenure_analyze::{
+    Analysis, Budget, FindingFilter, Machine, Programs, Unpredicted, diff, leave_unpredicted,
+};
 use tenure_model::{Report, Source};
 use tenure_render::Exporter;
 use tenure_render::terminal::{self, TerminalExporter};
@@ -125,7 +127,8 @@ impl ReportSinks<'_> {
         let was_asked = !self.options.no_predict;
         let predicts = was_asked && forecasts.count() > 0;
         if !predicts {
-            leave_unpredicted(&mut report, was_asked);
+            let why = if was_asked { Unpredicted::Impossible } else { Unpredicted::Unasked };
+            leave_unpredicted(&mut report, why);
         }
         let folder = self.options.patterns.as_deref();
         let written = folder.map(|folder| write_patterns(folder, &report)).transpose()?.flatten();
@@ -148,6 +151,9 @@ impl ReportSinks<'_> {
                 run.predicting = Some(outcome.took.as_secs_f64());
                 run.missing.extend(outcome.left_out.clone());
             }
+            let is_whole = outcome.left_out.is_none();
+            let why = if is_whole { Unpredicted::Impossible } else { Unpredicted::CutShort };
+            leave_unpredicted(&mut report, why);
             exports.write(&report, false)?;
             match shown {
                 None => show(&report)?,

@@ -195,7 +195,7 @@ impl Trial<'_> {
             number: change.number,
             place: change.place.clone(),
             what: change.what.clone(),
-            predicted: change.gain,
+            predicted: change.gains.clone(),
             outcome: FixOutcome::DoesNotPay,
             measured: None,
             is_silent: None,
@@ -235,7 +235,7 @@ impl Trial<'_> {
         let verdicts: Vec<_> = rows.map(|row| row.verdict).collect();
         let pays = verdicts.contains(&ComparisonVerdict::Faster)
             && !verdicts.contains(&ComparisonVerdict::Slower);
-        let is_predicted = change.gain.is_some_and(|gain| gain.range[0] > 1.0);
+        let is_predicted = change.gains.last().is_some_and(|gain| gain.range[0] > 1.0);
         tried.outcome = match () {
             () if pays => FixOutcome::Kept,
             () if self.request.keep_predicted && is_predicted => FixOutcome::KeptPredicted,
@@ -472,7 +472,9 @@ fn proposed(finding: &Finding) -> Option<ProposedChange> {
         finding: finding.rank,
         place: finding.declared.clone().unwrap_or_default(),
         what: repair.brief.clone(),
-        gain: None,
+        is_use: finding.declared.is_none(),
+        is_edit: repair.is_edit(),
+        gains: Vec::new(),
         moves_to: None,
     })
 }

@@ -11,12 +11,28 @@ pub struct Answer {
     /// Changes that pay, the best first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<ProposedChange>,
-    /// What all of them give together, if there are several.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub together: Option<Gain>,
+    /// What all of them give together, if there are several: for each number of CPUs that [`ProposedChange::gains`] has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub together: Vec<Gain>,
     /// Changes that give less than 5 %.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_worth: Vec<ProposedChange>,
+    /// What to do about what holds the program back most, where that is no cache line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advice: Option<Advice>,
+}
+
+/// What to do about time that no cache line costs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Advice {
+    /// Where in the source: `pool.rs:77`; empty if that is not known.
+    pub place: String,
+    /// What to do: an imperative, such as "hold `pool` for less".
+    pub what: String,
+    /// How many times as much the program does, at most, on the CPUs that it has: once all of that time is work. `None` if there
+    /// is no such bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<f64>,
 }
 
 /// A change of the source, and what it gives the whole program.
@@ -28,11 +44,17 @@ pub struct ProposedChange {
     pub finding: u64,
     /// Where in the source: `sessions.rs:41`; empty if that is not known.
     pub place: String,
+    /// Whether that is where the line is used most: its declaration is not known.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_use: bool,
     /// What to change: an imperative, such as "put `refs` on its own line".
     pub what: String,
-    /// What it gives; `None` if that was not predicted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gain: Option<Gain>,
+    /// Whether `tenure fix` can make it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_edit: bool,
+    /// What it gives: on the CPUs of this machine, and on 16. Empty if that was not predicted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gains: Vec<Gain>,
     /// The rank of the finding that limits the program once this change is made, if that takes the gain away: both changes
     /// are to be made.
     #[serde(default, skip_serializing_if = "Option::is_none")]

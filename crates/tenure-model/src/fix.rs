@@ -51,9 +51,9 @@ pub struct TriedChange {
     pub place: String,
     /// What to change.
     pub what: String,
-    /// What was predicted for the whole program.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub predicted: Option<Gain>,
+    /// What was predicted for the whole program: on the CPUs of this machine, and on 16.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub predicted: Vec<Gain>,
     /// What became of it.
     pub outcome: FixOutcome,
     /// How often it was faster than the tree without it.

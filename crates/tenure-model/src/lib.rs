@@ -29,7 +29,7 @@ mod report;
 mod time;
 
 pub use access::Access;
-pub use answer::{Answer, Gain, ProposedChange};
+pub use answer::{Advice, Answer, Gain, ProposedChange};
 pub use code::Code;
 pub use comparison::{
     Better, ComparedBenchmark, ComparedRound, ComparedSide, Comparison, ComparisonEnd,

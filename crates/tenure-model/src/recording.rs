@@ -36,6 +36,7 @@ impl Recording {
             seconds: self.seconds,
             processes: self.processes.len() as u64,
             threads,
+            cpus: None,
             accesses: self.contended(),
             contended: self.contended(),
             dropped: 0,

@@ -1,7 +1,7 @@
 //! What became of changes that were made, built, tested and measured, for a terminal.
 
 use console::Style as Look;
-use tenure_model::{Comparison, FixOutcome, FixReport, TriedChange};
+use tenure_model::{Comparison, FixOutcome, FixReport, Gain, TriedChange};
 use tenure_report::numbers::{counted, times};
 use tenure_report::terminal::Style;
 
@@ -63,9 +63,10 @@ fn shown(change: &TriedChange) -> Vec<String> {
     if let Some(comparison) = &change.measured {
         lines.push(format!("Measured here: {}.", measured(comparison)));
     }
-    if let Some(gain) = change.predicted {
-        let cpus = counted(gain.cpus, "CPU");
-        lines.push(format!("Predicted: {} on {cpus}.", times(gain.range)));
+    let on = |gain: &Gain| format!("{} on {}", times(gain.range), counted(gain.cpus, "CPU"));
+    let predicted: Vec<_> = change.predicted.iter().map(on).collect();
+    if !predicted.is_empty() {
+        lines.push(format!("Predicted: {}.", predicted.join(", ")));
     }
     match change.is_silent {
         Some(true) => lines.push("Recorded again, its line is silent.".to_owned()),
@@ -94,14 +95,16 @@ fn measured(comparison: &Comparison) -> String {
 mod tests {
     use super::*;
     use crate::comparison::fixtures;
-    use tenure_model::Gain;
 
     fn change(outcome: FixOutcome) -> TriedChange {
         TriedChange {
             number: 1,
             place: "stats.rs:18".to_owned(),
             what: "put `read` on its own line".to_owned(),
-            predicted: Some(Gain { cpus: 16, range: [2.9, 5.3] }),
+            predicted: vec![
+                Gain { cpus: 2, range: [2.1, 3.0] },
+                Gain { cpus: 16, range: [2.9, 5.3] },
+            ],
             outcome,
             measured: Some(fixtures::one()),
             is_silent: Some(true),
@@ -138,11 +141,11 @@ mod tests {
              1  stats.rs:18  put `read` on its own line\n     \
              Kept: it is faster here.\n     \
              Measured here: 1.31× faster [1.24, 1.38].\n     \
-             Predicted: 2.9 to 5.3× on 16 CPUs.\n     \
+             Predicted: 2.1 to 3.0× on 2 CPUs, 2.9 to 5.3× on 16 CPUs.\n     \
              Recorded again, its line is silent.\n  \
              2  stats.rs:18  put `read` on its own line\n     \
              Withdrawn: its tests fail: test a ... FAILED\n     \
-             Predicted: 2.9 to 5.3× on 16 CPUs.\n\n\
+             Predicted: 2.1 to 3.0× on 2 CPUs, 2.9 to 5.3× on 16 CPUs.\n\n\
              No tests were run: name them by --test.\n"
         );
     }

@@ -85,6 +85,19 @@ pub fn times([least, most]: [f64; 2]) -> String {
     }
 }
 
+/// `2.4 to 4.6× as much on 2 CPUs, and 8.4 to 20× on 16`: ranges of factors, each with its number of CPUs.
+#[must_use]
+pub fn times_on(gains: impl IntoIterator<Item = ([f64; 2], u64)>) -> String {
+    let mut said = String::new();
+    for (range, cpus) in gains {
+        said += &match said.is_empty() {
+            true => format!("{} as much on {}", times(range), counted(cpus, "CPU")),
+            false => format!(", and {} on {cpus}", times(range)),
+        };
+    }
+    said
+}
+
 /// A share in per cent: `41 %`; below ten with a decimal.
 #[must_use]
 pub fn share(share: f64) -> String {
@@ -142,6 +155,13 @@ pub fn counted(count: impl Display, one: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn factors_name_their_cpus() {
+        let said = times_on([([2.4, 4.6], 2), ([8.4, 20.0], 16)]);
+        assert_eq!(said, "2.4 to 4.6× as much on 2 CPUs, and 8.4 to 20× on 16");
+        assert_eq!(times_on([([1.0, 1.0], 1)]), "1.0× as much on 1 CPU");
+    }
 
     #[test]
     fn figures_have_about_three_digits_that_count() {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::thread;
 
 use tenure_debuginfo::names::{self, SystemLibrary};
 use tenure_debuginfo::program::Program;
@@ -17,6 +18,7 @@ pub(crate) fn run(recording: &Recording, command: &str, programs: &Programs) -> 
     let threads = || processes.iter().flat_map(|process| &process.threads);
     Run {
         seconds: seconds(recording),
+        cpus: thread::available_parallelism().ok().map(|cpus| cpus.get() as u64),
         accesses: threads().map(|thread| thread.accesses).sum(),
         dropped: processes.iter().map(|process| process.dropped).sum(),
         missing: missing(recording, command, programs),

@@ -19,7 +19,10 @@ pub fn report(
     let own_time = || own_time(UsageWho::RUSAGE_SELF);
     let before = own_time();
     let recording = &watched.recording;
+    let waits = recording.processes.first().and_then(|process| process.waits.as_ref());
     let run = Run {
+        // A part of a CPU is one that threads share.
+        cpus: waits.map(|waits| waits.cpus.ceil() as u64),
         missing: missing(watched),
         watched: Some(Box::new(tenure_model::Watched {
             samples: watched.counts.samples,

@@ -9,8 +9,8 @@ use super::steps;
 use crate::answer::{ChangeGain, ProgramGains, WORTH};
 use crate::naming::threads::Groups;
 
-/// The number of CPUs that gains are given for, or all of a smaller machine. People come with 16 to 64: what does not scale
-/// shows at the least of them.
+/// The number of CPUs that gains are judged on, or all of a smaller machine. People come with 16 to 64: what does not scale shows at
+/// the least of them.
 const CPUS: usize = 16;
 
 /// The work between accesses is known to within this factor, and so is what a change adds: four of five gains of small programs
@@ -20,20 +20,24 @@ const FACTOR: f64 = 1.5;
 /// At most so many changes are tried in pairs.
 const MAX_PAIRED: usize = 5;
 
-/// Gains on so many CPUs; `None` if the program cannot be simulated.
+/// Gains on the CPUs that the program has `here`, and on as many as people come with; `None` if it cannot be simulated.
 pub(crate) fn gains(
     parts: &[&FindingPart],
     groups: &Groups<'_>,
+    here: Option<u64>,
     simulator: &mut Simulator<'_>,
 ) -> Option<ProgramGains> {
-    let mut program = SimulatedProgram { parts, groups, simulator };
+    // One thread does not contend.
+    let here = here.and_then(|cpus| usize::try_from(cpus).ok()).filter(|cpus| *cpus > 1);
+    let mut cpus: Vec<usize> =
+        here.into_iter().chain([CPUS]).map(|cpus| cpus.min(simulator.cpus())).collect();
+    cpus.dedup();
+    let mut program = SimulatedProgram { parts, groups, cpus, simulator };
     let fixable: Vec<usize> = (0..parts.len()).filter(|&at| parts[at].fixed.is_some()).collect();
-    let unmodified = program.rates(&[])?;
     let mut changes = Vec::new();
     for &at in &fixable {
-        let rates = program.rates(&[at])?;
-        let (gain, expected) = program.gain(unmodified, rates);
-        changes.push(ChangeGain { rank: parts[at].rank, gain, expected, moves_to: None });
+        let (gains, expected) = program.gains(&[at])?;
+        changes.push(ChangeGain { rank: parts[at].rank, gains, expected, moves_to: None });
     }
     // Who gains nothing alone may be what limits the program once the others are fixed.
     let all = program.rate(&fixable)?;
@@ -57,10 +61,10 @@ pub(crate) fn gains(
     let paying: Vec<usize> =
         fixable.iter().zip(&changes).filter(|(_, of)| of.pays()).map(|(at, _)| *at).collect();
     let together = match paying.len() {
-        0 | 1 => None,
-        _ => Some(program.rates(&paying).map(|rates| program.gain(unmodified, rates).0)?),
+        0 | 1 => Vec::new(),
+        _ => program.gains(&paying)?.0,
     };
-    let middle = |of: &ChangeGain| of.gain.range.iter().sum::<f64>();
+    let middle = |of: &ChangeGain| of.gains.last().map_or(0.0, |it| it.range.iter().sum::<f64>());
     changes.sort_by(|one, other| middle(other).total_cmp(&middle(one)));
     Some(ProgramGains { changes, together })
 }
@@ -69,6 +73,8 @@ pub(crate) fn gains(
 struct SimulatedProgram<'a, 'b> {
     parts: &'a [&'a FindingPart],
     groups: &'a Groups<'a>,
+    /// Numbers of CPUs that gains are given for. Changes are judged on the last.
+    cpus: Vec<usize>,
     simulator: &'a mut Simulator<'b>,
 }
 
@@ -83,29 +89,39 @@ impl SimulatedProgram<'_, '_> {
         self.simulator.judged(&pattern, CPUS)
     }
 
-    /// The same with as much work as was measured, with less and with more.
-    fn rates(&mut self, fixed: &[usize]) -> Option<[f64; 3]> {
+    /// The same on so many CPUs, with as much work as was measured, with less and with more.
+    fn rates(&mut self, fixed: &[usize], cpus: usize) -> Option<[f64; 3]> {
         let pattern = self.pattern(fixed)?;
         let mut of = |factor: f64| {
             let mut pattern = pattern.clone();
             let steps = pattern.roles.iter_mut().flat_map(|role| &mut role.steps);
             steps.for_each(|step| steps::scale(step, factor));
-            self.simulator.judged(&pattern, CPUS)
+            self.simulator.judged(&pattern, cpus)
         };
         Some([of(1.0)?, of(1.0 / FACTOR)?, of(FACTOR)?])
     }
 
-    /// What a change gives, as a range and as what is expected.
-    fn gain(&self, before: [f64; 3], after: [f64; 3]) -> (Gain, f64) {
-        let ratios: Vec<f64> =
-            before.iter().zip(after).map(|(before, after)| after / before).collect();
-        let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = ratios.iter().copied().fold(0.0, f64::max);
-        let cpus = CPUS.min(self.simulator.cpus()) as u64;
-        // What is lost is as uncertain as what is won.
-        let added = |ratio: f64, factor: f64| 1.0 + (ratio - 1.0) * factor;
-        let least = if least > 1.0 { added(least, 1.0 / FACTOR) } else { least };
-        let most = if most > 1.0 { added(most, FACTOR) } else { most };
-        (Gain { cpus, range: [least, most] }, ratios[0])
+    /// What fixing these findings gives: ranges, and what is expected of the last.
+    fn gains(&mut self, fixed: &[usize]) -> Option<(Vec<Gain>, f64)> {
+        let (mut gains, mut expected) = (Vec::new(), 1.0);
+        for cpus in self.cpus.clone() {
+            let (before, after) = (self.rates(&[], cpus)?, self.rates(fixed, cpus)?);
+            let ratios = before.iter().zip(after).map(|(before, after)| after / before);
+            let range = range(&ratios.clone().collect::<Vec<_>>());
+            gains.push(Gain { cpus: cpus as u64, range });
+            expected = ratios.into_iter().next().unwrap_or(1.0);
+        }
+        Some((gains, expected))
     }
+}
+
+/// The ends of what these ratios say, which differ in how much work there is between accesses.
+fn range(ratios: &[f64]) -> [f64; 2] {
+    let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = ratios.iter().copied().fold(0.0, f64::max);
+    // What is lost is as uncertain as what is won.
+    let added = |ratio: f64, factor: f64| 1.0 + (ratio - 1.0) * factor;
+    let least = if least > 1.0 { added(least, 1.0 / FACTOR) } else { least };
+    let most = if most > 1.0 { added(most, FACTOR) } else { most };
+    [least, most]
 }

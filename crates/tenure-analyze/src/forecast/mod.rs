@@ -37,6 +37,8 @@ pub struct Forecasts {
     groups: Option<Groups<'static>>,
     /// Whether findings of other processes are not part of that.
     of_one_process: bool,
+    /// CPUs that the program has.
+    here: Option<u64>,
 }
 
 /// A prediction, to be entered into the report.
@@ -50,8 +52,12 @@ enum PredictionOf {
 }
 
 impl Forecasts {
-    pub(crate) fn new(groups: Option<Groups<'static>>, of_one_process: bool) -> Self {
-        Self { groups, of_one_process, ..Self::default() }
+    pub(crate) fn new(
+        groups: Option<Groups<'static>>,
+        of_one_process: bool,
+        here: Option<u64>,
+    ) -> Self {
+        Self { groups, of_one_process, here, ..Self::default() }
     }
 
     pub(crate) fn add(&mut self, part: FindingPart) {
@@ -89,7 +95,7 @@ impl Forecasts {
             None => {
                 let groups = self.groups.as_ref()?;
                 let parts = self.of_program();
-                let gains = gains::gains(&parts, groups, &mut simulator);
+                let gains = gains::gains(&parts, groups, self.here, &mut simulator);
                 let forecast = gains
                     .as_ref()
                     .and_then(|gains| program::forecast(&parts, groups, gains, &mut simulator));

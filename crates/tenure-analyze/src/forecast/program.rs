@@ -214,7 +214,7 @@ mod tests {
         let machine = Machine::preset(crate::forecast::MACHINE).unwrap();
         let mut simulator = Simulator::new(&machine, &|| true);
         let parts = parts.iter().collect::<Vec<_>>();
-        let gains = gains(&parts, groups, &mut simulator).unwrap();
+        let gains = gains(&parts, groups, None, &mut simulator).unwrap();
         let forecast = super::forecast(&parts, groups, &gains, &mut simulator).unwrap();
         (gains, forecast)
     }
@@ -299,10 +299,10 @@ mod tests {
         let parts = [1, 2, 3, 4].map(|rank| counter(rank, workers, 1e6));
         check(100, |groups| {
             let (gains, forecast) = forecast(&parts, groups);
-            let [least, most] = gains.together.unwrap().range;
+            let [least, most] = gains.together[0].range;
             assert!(3.0 < least && least <= most, "{gains:?}");
             for of in &gains.changes {
-                let [least, most] = of.gain.range;
+                let [least, most] = of.gains[0].range;
                 assert!(least <= of.expected && of.expected <= most, "{gains:?}");
                 assert!(of.expected < least.max(1.5) && of.pays(), "{gains:?}");
             }
@@ -319,13 +319,32 @@ mod tests {
     }
 
     #[test]
+    fn gains_are_given_for_the_cpus_that_the_program_has_and_for_sixteen() {
+        let parts = [counter(1, &[2, 3, 4, 5], 1e6)];
+        let machine = Machine::preset(crate::forecast::MACHINE).unwrap();
+        check(100, |groups| {
+            for (here, expected) in
+                [(Some(2), &[2, 16][..]), (Some(16), &[16]), (Some(1), &[16]), (None, &[16])]
+            {
+                let mut simulator = Simulator::new(&machine, &|| true);
+                let parts = parts.iter().collect::<Vec<_>>();
+                let gains = gains(&parts, groups, here, &mut simulator).unwrap();
+                let [of] = &gains.changes[..] else { panic!("{gains:?}") };
+                let cpus: Vec<_> = of.gains.iter().map(|gain| gain.cpus).collect();
+                assert_eq!(cpus, expected);
+                assert!(of.gains.is_sorted_by(|few, many| few.range[0] < many.range[0]), "{of:?}");
+            }
+        });
+    }
+
+    #[test]
     fn a_line_that_hardly_costs_anything_is_not_worth_a_change() {
         let workers = &[2, 3, 4, 5];
         let parts = [counter(1, workers, 1e6), counter(2, workers, 1e3)];
         check(100, |groups| {
             let (gains, forecast) = forecast(&parts, groups);
             let pay: Vec<_> = gains.changes.iter().map(ChangeGain::pays).collect();
-            assert_eq!((pay, gains.together), (vec![true, false], None));
+            assert_eq!((pay, gains.together), (vec![true, false], Vec::new()));
             assert_eq!(forecast.repaired.len(), 1);
         });
     }

@@ -136,7 +136,7 @@ pub fn report(
     let worst = found.first().map(|found| found.process);
     let of_one_process = found.iter().any(|found| Some(found.process) != worst);
     let groups = worst.and_then(|worst| groups.into_iter().nth(worst)).map(Groups::into_owned);
-    let mut forecasts = Forecasts::new(groups, of_one_process);
+    let mut forecasts = Forecasts::new(groups, of_one_process, run.cpus);
     let mut findings = Vec::new();
     for (at, FoundLine { process, mut finding, recorded, .. }) in found.into_iter().enumerate() {
         if let Some(mut recorded) = recorded {

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Measured, Role};
-use crate::{Access, Code, Remedy, Target};
+use crate::{Access, Code, Declaration, Language, Remedy, Target};
 
 /// A contended cache line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -325,6 +325,28 @@ pub struct Repair {
     /// Whether the bytes are for each thread.
     #[serde(default)]
     pub per_thread: bool,
+}
+
+impl Repair {
+    /// Whether `tenure fix` can make it: its first remedy is an edit at a declaration or a use, in a language that it can edit.
+    #[must_use]
+    pub fn is_edit(&self) -> bool {
+        let is_editable =
+            matches!(self.target.language, Some(Language::Rust | Language::C | Language::Cpp));
+        is_editable
+            && match self.remedies.first() {
+                Some(Remedy::Apart | Remedy::ReadMostlyApart) => matches!(
+                    self.target.declaration,
+                    Some(
+                        Declaration::Member { .. }
+                            | Declaration::Elements { .. }
+                            | Declaration::Variables { .. }
+                    )
+                ),
+                Some(Remedy::Cells | Remedy::TestBeforeStore | Remedy::Borrow) => true,
+                _ => false,
+            }
+    }
 }
 
 /// Throughput on simulated machines.

@@ -212,6 +212,9 @@ pub struct Run {
     pub processes: u64,
     /// Threads of all processes.
     pub threads: u64,
+    /// CPUs that it may use; `None` if that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<u64>,
     /// Accesses that were counted.
     pub accesses: u64,
     /// Such accesses that hit contended lines.
@@ -294,6 +297,9 @@ impl Coverage {
     /// A line that costs this much would be worth a person's time.
     pub const WORTH_FINDING: f64 = 0.1;
 
+    /// If a line may cost more than this and stay unseen, silence means nothing.
+    pub const MAX_MISSED: f64 = 0.25;
+
     /// The share of the program's processor time that could not be seen.
     #[must_use]
     pub fn unseen(&self) -> f64 {
@@ -303,7 +309,7 @@ impl Coverage {
     /// Whether too little was seen for silence to mean anything.
     #[must_use]
     pub fn is_too_little(&self) -> bool {
-        self.unseen() > Self::MAX_UNSEEN || self.excludes > Self::WORTH_FINDING
+        self.unseen() > Self::MAX_UNSEEN || self.excludes > Self::MAX_MISSED
     }
 }
 

@@ -10,14 +10,15 @@ use tenure_model::{Report, Source};
 /// The changes worth making, and where the time went.
 #[derive(Serialize)]
 pub(super) struct AnswerView {
-    /// `on 16 CPUs`.
-    on_cpus: String,
+    /// `on 16 CPUs`, over each column of gains.
+    on_cpus: Vec<String>,
     changes: Vec<ChangeView>,
     not_worth: Option<String>,
-    running: Vec<TimeRow>,
-    /// How many CPUs it used.
+    places: Option<&'static str>,
+    try_it: Option<Parts>,
+    /// Where the time of all CPUs went, and how many it used.
+    time: Vec<TimeRow>,
     used: Option<String>,
-    idle: Vec<TimeRow>,
 }
 
 #[derive(Serialize)]
@@ -25,7 +26,7 @@ struct ChangeView {
     number: String,
     place: String,
     what: Parts,
-    gain: String,
+    gains: Vec<String>,
     /// The place in the page of the finding that it fixes.
     anchor: Option<String>,
 }
@@ -44,11 +45,15 @@ impl AnswerView {
         let (Source::Run(run), Some(answer)) = (&report.source, &report.answer) else {
             return None;
         };
-        let changes = prose::changes(answer).into_iter().map(|row| ChangeView {
+        let on_cpus = prose::on_cpus(answer, run);
+        let changes = prose::changes(answer, run).into_iter().map(|mut row| ChangeView {
+            gains: {
+                row.gains.resize(on_cpus.len(), String::new());
+                row.gains
+            },
             number: row.number,
             place: row.place,
             what: marked(&row.what),
-            gain: row.gain,
             anchor: row.finding.and_then(&anchor),
         });
         let row = |(share, what): (String, String)| TimeRow {
@@ -57,14 +62,14 @@ impl AnswerView {
             what,
         };
         let time = run.time.as_ref();
-        let rows = |of: Option<Vec<_>>| of.unwrap_or_default().into_iter().map(row).collect();
         Some(Self {
-            on_cpus: prose::on_cpus(answer),
             changes: changes.collect(),
+            on_cpus,
             not_worth: prose::not_worth(answer),
-            running: rows(time.map(prose::running)),
+            places: prose::places(answer),
+            try_it: prose::try_it(answer, run).map(|said| marked(&said)),
+            time: time.map(prose::time).into_iter().flatten().map(row).collect(),
             used: time.map(prose::used),
-            idle: rows(time.map(prose::idle)),
         })
     }
 }

@@ -1,51 +1,72 @@
 //! The answer in short, as prose: what to change, where the time went.
 
-use tenure_report::numbers::{counted, scaled, share, times};
+use tenure_report::numbers::{counted, scaled, share, times, times_on};
 
 use tenure_model::{
-    Answer, Code, Gain, ProposedChange, TimeCause, TimeDetail, TimePart, TimeSplit, short_place,
+    Answer, Code, ProposedChange, Run, TimeCause, TimeDetail, TimePart, TimeSplit, short_place,
 };
 
 /// A row of the table of changes.
 pub(crate) struct ChangeRow {
-    /// Its number, or nothing for the sum.
+    /// Its number, or nothing for the sum and for advice.
     pub(crate) number: String,
     pub(crate) place: String,
     pub(crate) what: String,
-    /// `1.4 to 1.9×`, and what else there is to say of it.
-    pub(crate) gain: String,
+    /// `1.4 to 1.9×` in each column of gains, and what else there is to say of it.
+    pub(crate) gains: Vec<String>,
     /// The rank of the finding that it fixes.
     pub(crate) finding: Option<u64>,
 }
 
-/// The changes that pay, and all of them together.
-pub(crate) fn changes(answer: &Answer) -> Vec<ChangeRow> {
+/// The changes that pay, all of them together, and what to do about what no cache line costs.
+pub(crate) fn changes(answer: &Answer, run: &Run) -> Vec<ChangeRow> {
     let row = |change: &ProposedChange| ChangeRow {
         number: change.number.to_string(),
         place: short_place(&change.place),
         what: change.what.clone(),
-        gain: gain_of(answer, change),
+        gains: gains_of(answer, change),
         finding: Some(change.finding),
     };
-    let together = answer.together.map(|gain| ChangeRow {
-        number: String::new(),
-        place: String::new(),
-        what: if answer.changes.len() == 2 { "both" } else { "all" }.to_owned(),
-        gain: times(gain.range),
-        finding: None,
+    let unnumbered = |place: String, what: String, gains| {
+        let number = String::new();
+        ChangeRow { number, place, what, gains, finding: None }
+    };
+    let all = if answer.changes.len() == 2 { "both" } else { "all" };
+    let together = (!answer.together.is_empty()).then(|| {
+        let gains = answer.together.iter().map(|gain| times(gain.range)).collect();
+        unnumbered(String::new(), all.to_owned(), gains)
     });
-    answer.changes.iter().map(row).chain(together).collect()
+    let advice = answer.advice.as_ref().map(|advice| {
+        let most = advice.at_most.filter(|_| run.time.is_some());
+        let gain = most.map(|most| format!("at most {}", times([most; 2])));
+        unnumbered(short_place(&advice.place), advice.what.clone(), gain.into_iter().collect())
+    });
+    answer.changes.iter().map(row).chain(together).chain(advice).collect()
 }
 
-/// `on 16 CPUs`, over the column of gains; empty before anything was predicted.
-pub(crate) fn on_cpus(answer: &Answer) -> String {
-    let gain = answer.changes.iter().find_map(|change| change.gain);
-    gain.map(|Gain { cpus, .. }| format!("on {}", counted(cpus, "CPU"))).unwrap_or_default()
+/// What the places in the table are, if they are not declarations: a sentence.
+pub(crate) fn places(answer: &Answer) -> Option<&'static str> {
+    let is_any = answer.changes.iter().any(|change| change.is_use);
+    is_any.then_some("Where the compiler leaves out the declaration, the place is the busiest use.")
+}
+
+/// `on 2 CPUs`, over each column of gains; none before anything was predicted.
+pub(crate) fn on_cpus(answer: &Answer, run: &Run) -> Vec<String> {
+    let on = |cpus: String| format!("on {cpus}");
+    let with_gains = answer.changes.iter().find(|change| !change.gains.is_empty());
+    let gains = with_gains.map(|change| &change.gains);
+    let columns = gains.into_iter().flatten().map(|gain| on(counted(gain.cpus, "CPU")));
+    let columns: Vec<_> = columns.collect();
+    let at_most = answer.advice.as_ref().and_then(|advice| advice.at_most);
+    match run.time.as_ref().filter(|_| at_most.is_some() && columns.is_empty()) {
+        Some(time) => vec![on(counted(scaled(time.cpus), "CPU"))],
+        None => columns,
+    }
 }
 
 /// What a change gives; of one that pays only with another, which.
-fn gain_of(answer: &Answer, change: &ProposedChange) -> String {
-    let gain = change.gain.map(|gain| times(gain.range)).unwrap_or_default();
+fn gains_of(answer: &Answer, change: &ProposedChange) -> Vec<String> {
+    let mut gains: Vec<_> = change.gains.iter().map(|gain| times(gain.range)).collect();
     let other = change.moves_to.map(|rank| {
         let other = answer.changes.iter().find(|other| other.finding == rank);
         match other {
@@ -53,16 +74,34 @@ fn gain_of(answer: &Answer, change: &ProposedChange) -> String {
             None => format!(" alone: finding {rank} is the next limit"),
         }
     });
-    gain + &other.unwrap_or_default()
+    if let (Some(last), Some(other)) = (gains.last_mut(), other) {
+        *last += &other;
+    }
+    gains
+}
+
+/// How to try changes that `tenure fix` can make: a sentence.
+pub(crate) fn try_it(answer: &Answer, run: &Run) -> Option<String> {
+    let edits = answer.changes.iter().filter(|change| change.is_edit).count();
+    let (them, copy) = match edits {
+        0 => return None,
+        1 => ("it", "makes the change"),
+        _ => ("them", "makes the changes"),
+    };
+    // What is watched may be a server, which a benchmark loads.
+    let command = if run.watched.is_some() { "BENCHMARK" } else { &run.command };
+    Some(format!(
+        "Try {them}: `tenure fix -- {command}` {copy} in a copy, builds, tests and measures."
+    ))
 }
 
 /// What a finding's change gives the whole program; `None` where that was not predicted.
 pub(crate) fn of_finding(answer: &Answer, rank: u64) -> Option<String> {
     let mut all = answer.changes.iter().chain(&answer.not_worth);
     let change = all.find(|change| change.finding == rank)?;
-    let Gain { cpus, range } = change.gain?;
-    let (faster, on) = (times(range), counted(cpus, "CPU"));
-    let does = format!("the whole program does {faster} as much on {on}");
+    let range = change.gains.last()?.range;
+    let gains = times_on(change.gains.iter().map(|gain| (gain.range, gain.cpus)));
+    let does = format!("the whole program does {gains}");
     Some(match change.moves_to {
         Some(other) => format!("{does}, since the load moves to finding {other}; change both"),
         None if range[0] >= 100.0 => format!("{does}, no longer limited by this line"),
@@ -82,44 +121,47 @@ pub(crate) fn not_worth(answer: &Answer) -> Option<String> {
     })
 }
 
-/// A row of where the processor time went: the share, and what it is.
-pub(crate) fn running(time: &TimeSplit) -> Vec<(String, String)> {
-    time.running.iter().map(|part| row(part, cause(part.cause))).collect()
-}
-
-/// Rows of why CPUs were idle, those that matter.
-pub(crate) fn idle(time: &TimeSplit) -> Vec<(String, String)> {
+/// Rows of where the time of all CPUs went, the largest part first: the share, and what it is.
+pub(crate) fn time(time: &TimeSplit) -> Vec<(String, String)> {
     /// A smaller part is nothing that a reader would change a program for.
-    const WORTH_SAYING: f64 = 0.02;
-    let parts = time.idle.iter().filter(|part| part.share >= WORTH_SAYING);
-    parts
-        .map(|part| match part.cause {
-            TimeCause::Kernel => row(part, "asleep in the kernel"),
-            other => row(part, cause(other)),
-        })
-        .collect()
-}
-
-fn row(part: &TimePart, cause: &str) -> (String, String) {
-    (share(part.share), what(part, cause))
+    const WORTH_SAYING: f64 = 0.01;
+    let of_cpus = time.used / time.cpus;
+    let running =
+        time.running.iter().map(|part| (part.share * of_cpus, of_cpus, part, cause(part.cause)));
+    let idle = time.idle.iter().map(|part| match part.cause {
+        TimeCause::Kernel => (part.share, 1.0, part, "asleep in the kernel"),
+        other => (part.share, 1.0, part, cause(other)),
+    });
+    let mut rows: Vec<(f64, String)> = running
+        .chain(idle)
+        .map(|(share, of, part, cause)| (share, what(part, of, cause)))
+        .collect();
+    rows.push((time.taken_by_others / time.cpus, "taken by other programs".to_owned()));
+    rows.retain(|(share, _)| *share >= WORTH_SAYING);
+    rows.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    rows.into_iter().map(|(part, what)| (share(part), what)).collect()
 }
 
 /// `in the kernel: futex 17 %, mmap 3.0 %`.
-fn what(part: &TimePart, cause: &str) -> String {
+fn what(part: &TimePart, of_cpus: f64, cause: &str) -> String {
     /// More are in the page and in JSON.
     const MAX_DETAILS: usize = 2;
-    let details = part.details.iter().take(MAX_DETAILS).map(detail);
+    let details = part.details.iter().take(MAX_DETAILS).map(|it| detail(it, of_cpus));
     let details = details.collect::<Vec<_>>().join(", ");
     if details.is_empty() { cause.to_owned() } else { format!("{cause}: {details}") }
 }
 
 /// `pool.lock 17 % (Pool::take, pool.rs:77; held by worker)`.
-fn detail(detail: &TimeDetail) -> String {
+fn detail(detail: &TimeDetail, of_cpus: f64) -> String {
     let at = detail.code.as_ref().map(place).filter(|at| !at.is_empty());
+    let caller = detail.caller.as_ref().map(|caller| match &caller.line {
+        Some(line) => format!("called in {} at {}", caller.function, short_place(line)),
+        None => format!("called in {}", caller.function),
+    });
     let holder = detail.holder.as_ref().map(|holder| format!("held by {holder}"));
-    let more: Vec<_> = at.into_iter().chain(holder).collect();
+    let more: Vec<_> = at.into_iter().chain(caller).chain(holder).collect();
     let more = if more.is_empty() { String::new() } else { format!(" ({})", more.join("; ")) };
-    format!("{} {}{more}", detail.name, share(detail.share))
+    format!("{} {}{more}", detail.name, share(detail.share * of_cpus))
 }
 
 fn place(code: &Code) -> String {
@@ -144,55 +186,81 @@ pub(crate) const fn cause(cause: TimeCause) -> &'static str {
     }
 }
 
-/// `It used 1.8 of 6 CPUs, and other programs took 2 from it.`
+/// `Where the time of its 6 CPUs went (it used 1.8; its threads waited for a CPU for 30 % of their time)`.
 pub(crate) fn used(time: &TimeSplit) -> String {
     /// Less is what any machine does beside.
-    const WORTH_SAYING: f64 = 0.1;
-    let mut all = format!("It used {} of {}", scaled(time.used), counted(scaled(time.cpus), "CPU"));
-    if time.taken_by_others >= WORTH_SAYING {
-        all += &format!(", and other programs took {} from it", scaled(time.taken_by_others));
-    }
-    if time.without_cpu >= WORTH_SAYING / 2.0 {
-        all += &format!(
-            "; its threads waited for a CPU for {} of their time",
-            share(time.without_cpu)
-        );
-    }
-    all + "."
+    const WORTH_SAYING: f64 = 0.05;
+    let cpus = scaled(time.cpus);
+    let of = if cpus == "1" { "its CPU".to_owned() } else { format!("its {cpus} CPUs") };
+    let waited = match time.without_cpu {
+        waited @ WORTH_SAYING.. => {
+            format!("; its threads waited for a CPU for {} of their time", share(waited))
+        }
+        _ => String::new(),
+    };
+    format!("Where the time of {of} went (it used {}{waited})", scaled(time.used))
 }
 
 #[cfg(test)]
 mod tests {
+    use tenure_model::{Advice, Gain, Source};
+
     use super::*;
+    use crate::fixtures;
 
     fn change(number: u64, finding: u64, gain: f64, moves_to: Option<u64>) -> ProposedChange {
-        let gain = Some(Gain { cpus: 16, range: [gain, gain * 1.5] });
-        let (place, what) =
-            (format!("/home/me/s{number}.rs:4"), "put `a` on its own line".to_owned());
-        ProposedChange { number, finding, place, what, gain, moves_to }
+        let on = |cpus, gain: f64| Gain { cpus, range: [gain, gain * 1.5] };
+        ProposedChange {
+            number,
+            finding,
+            place: format!("/home/me/s{number}.rs:4"),
+            is_use: number == 2,
+            what: "put `a` on its own line".to_owned(),
+            is_edit: number < 3,
+            gains: vec![on(2, 1.0), on(16, gain)],
+            moves_to,
+        }
     }
 
-    #[test]
-    fn a_change_that_pays_with_another_names_it() {
-        let answer = Answer {
+    fn answer() -> Answer {
+        let together = [2, 16].map(|cpus| Gain { cpus, range: [2.0, 3.0] });
+        Answer {
             headline: String::new(),
             changes: vec![
                 change(1, 3, 1.4, None),
                 change(2, 1, 1.0, Some(3)),
                 change(3, 4, 120.0, None),
             ],
-            together: Some(Gain { cpus: 16, range: [2.0, 3.0] }),
+            together: together.to_vec(),
             not_worth: vec![change(4, 7, 1.0, None)],
-        };
-        let rows = changes(&answer);
-        let gains: Vec<_> = rows.iter().map(|row| &*row.gain).collect();
+            advice: None,
+        }
+    }
+
+    fn run() -> Run {
+        let Source::Run(run) = fixtures::run().source else { panic!("a run") };
+        run
+    }
+
+    #[test]
+    fn a_change_that_pays_with_another_names_it() {
+        let (answer, run) = (answer(), run());
+        let rows = changes(&answer, &run);
+        let gains: Vec<_> = rows.iter().map(|row| &*row.gains[1]).collect();
         assert_eq!(
             gains,
             ["1.4 to 2.1×", "1.0 to 1.5× alone, pays with 1", "over 100×", "2.0 to 3.0×"]
         );
+        assert_eq!(rows[1].gains[0], "1.0 to 1.5×");
         assert_eq!((&*rows[0].place, &*rows[3].what), ("s1.rs:4", "all"));
-        assert_eq!(on_cpus(&answer), "on 16 CPUs");
+        assert!(places(&answer).unwrap().ends_with("the busiest use."), "of the second");
+        assert_eq!(on_cpus(&answer, &run), ["on 2 CPUs", "on 16 CPUs"]);
         let of = |rank| of_finding(&answer, rank).unwrap();
+        assert!(
+            of(3).ends_with("does 1.0 to 1.5× as much on 2 CPUs, and 1.4 to 2.1× on 16"),
+            "{}",
+            of(3)
+        );
         assert!(of(1).ends_with("the load moves to finding 3; change both"), "{}", of(1));
         assert!(of(4).ends_with("no longer limited by this line"), "{}", of(4));
         assert_eq!(of_finding(&answer, 9), None);
@@ -201,7 +269,55 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_the_time_has_its_two_largest_details() {
+    fn advice_is_a_row_without_a_number_and_bounds_what_it_gives_here() {
+        let mut run = run();
+        run.time = Some(time());
+        let advice = Advice {
+            place: "/home/me/pool.rs:7".to_owned(),
+            what: "hold it for less".to_owned(),
+            at_most: Some(1.9),
+        };
+        let alone =
+            Answer { advice: Some(advice), changes: Vec::new(), together: Vec::new(), ..answer() };
+        let rows = changes(&alone, &run);
+        let [row] = &rows[..] else { panic!("one row") };
+        assert_eq!((&*row.number, &*row.place, &*row.gains[0]), ("", "pool.rs:7", "at most 1.9×"));
+        assert_eq!(on_cpus(&alone, &run), ["on 6 CPUs"]);
+        assert_eq!(try_it(&alone, &run), None, "it is no edit");
+    }
+
+    #[test]
+    fn what_can_be_tried_is_said_with_the_command() {
+        let (mut answer, mut run) = (answer(), run());
+        let said = try_it(&answer, &run).unwrap();
+        assert!(said.starts_with("Try them: `tenure fix -- "), "{said}");
+        assert!(said.contains(&run.command), "{said}");
+        answer.changes.truncate(1);
+        let Source::Run(watched) = fixtures::watched().source else { panic!("a run") };
+        run.watched = watched.watched;
+        let said = try_it(&answer, &run).unwrap();
+        assert!(said.starts_with("Try it: `tenure fix -- BENCHMARK` makes the change"), "{said}");
+        answer.changes[0].is_edit = false;
+        assert_eq!(try_it(&answer, &run), None);
+    }
+
+    #[test]
+    fn the_parts_of_the_time_are_of_all_cpus_with_their_two_largest_details() {
+        let expected = [
+            ("36 %", "asleep in locks: pool.lock 30 % (held by worker), log.lock 5.0 %"),
+            ("33 %", "taken by other programs"),
+            ("30 %", "its own work: step 15 % (a.rs:7; called in run at a.rs:9)"),
+        ];
+        let rows = super::time(&time());
+        let rows: Vec<_> = rows.iter().map(|(share, what)| (&**share, &**what)).collect();
+        assert_eq!(rows, expected);
+        assert_eq!(
+            used(&time()),
+            "Where the time of its 6 CPUs went (it used 1.8; its threads waited for a CPU for 30 % of their time)"
+        );
+    }
+
+    fn time() -> TimeSplit {
         let detail = |name: &str, share, holder: Option<&str>| TimeDetail {
             name: name.to_owned(),
             share,
@@ -213,28 +329,28 @@ mod tests {
             detail("log.lock", 0.05, None),
             detail("x", 0.01, None),
         ];
-        let part = TimePart { cause: TimeCause::Lock, share: 0.36, interval: [0.3, 0.4], details };
-        let rare = TimePart {
-            cause: TimeCause::Io,
-            share: 0.01,
-            interval: [0.0, 0.1],
-            details: Vec::new(),
+        let part = |cause, share, details| TimePart { cause, share, interval: [0.0, 1.0], details };
+        let code = |function: &str, line: &str| {
+            let line = Some(line.to_owned());
+            Some(Code { function: function.to_owned(), line, ..Code::default() })
         };
-        let time = TimeSplit {
+        let step = TimeDetail {
+            code: code("step", "a.rs:7"),
+            caller: code("run", "a.rs:9"),
+            ..detail("step", 0.5, None)
+        };
+        TimeSplit {
             seconds: 10.0,
             cpus: 6.0,
             used: 1.8,
             taken_by_others: 2.0,
             dominant: TimeCause::Lock,
-            running: Vec::new(),
-            idle: vec![part, rare],
+            running: vec![part(TimeCause::OwnWork, 1.0, vec![step])],
+            idle: vec![
+                part(TimeCause::Lock, 0.36, details),
+                part(TimeCause::Io, 0.005, Vec::new()),
+            ],
             without_cpu: 0.3,
-        };
-        let expected = "asleep in locks: pool.lock 30 % (held by worker), log.lock 5.0 %";
-        assert_eq!(idle(&time), [("36 %".to_owned(), expected.to_owned())]);
-        assert_eq!(
-            used(&time),
-            "It used 1.8 of 6 CPUs, and other programs took 2 from it; its threads waited for a CPU for 30 % of their time."
-        );
+        }
     }
 }

@@ -26,7 +26,8 @@ pub(crate) fn lived(run: &Run) -> String {
         more => format!("{} processes, ", whole(more)),
     };
     let threads = counted(run.threads, "thread");
-    format!("{time}, {processes}{threads}")
+    let on = run.cpus.map(|cpus| format!(" on {}", counted(cpus, "CPU"))).unwrap_or_default();
+    format!("{time}, {processes}{threads}{on}")
 }
 
 /// What was recorded of a run, and what that took.
@@ -213,6 +214,8 @@ pub(crate) fn lock(finding: &Finding) -> Option<String> {
         format!("guards {}{more}", names.collect::<Vec<_>>().join(", "))
     });
     let held = held_ns.map(|held| format!("is held for {} ns each time", number(held)));
+    // Less is shown as none.
+    let readers = readers.filter(|of| *of >= 0.005);
     let readers = readers.map(|readers| format!("{} of its holders only read", share(readers)));
     let parts: Vec<_> = [guards, held, readers].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| format!("It {}.", parts.join("; ")))

@@ -1,37 +1,30 @@
 //! What watching a program showed, how sure that is, and what it excludes, as prose.
 
-use tenure_report::numbers::number;
-
 use super::{counted, ratio, share, whole};
 use tenure_model::{Coverage, Evidence, Observed, Watched};
 
+/// What lowers the share that a line may cost unseen.
+const WATCH_MORE: &str = "watch longer (--for), under load, or more often (--rate, --probes)";
+
 /// What watching did, and what it cost.
 pub(super) fn did(watched: &Watched) -> String {
-    let costs = [watched.sample_us, watched.arm_us, watched.trap_us];
     let unaddressed = watched.coverage.as_ref().map_or(0.0, |coverage| coverage.unaddressed);
     let lost = match unaddressed {
         0.0 => String::new(),
         lost => format!(" and {} without an address", share(lost)),
     };
+    let costs = [watched.sample_us, watched.arm_us, watched.trap_us];
+    let about = if costs.iter().all(|cost| *cost > 0.0) { "about" } else { "at least" };
     format!(
-        "{}, {} of them with an address{lost}; {} by breakpoints, {}; watching took {}{} of its processor time \
-         ({} a sample, {} a thread with breakpoints, {} a hit) and {} of a CPU itself",
+        "{}, {} of them with an address{lost}; {} by breakpoints, {}; watching cost the program {about} {} of its processor \
+         time, and took {} of a CPU beside it",
         counted(watched.samples, "sample"),
         share(ratio(watched.attributed, watched.samples)),
         counted(watched.probes, "probe"),
         counted(watched.traps, "hit"),
-        if costs.iter().all(|cost| *cost > 0.0) { "" } else { "at least " },
         share(watched.overhead),
-        microseconds(watched.sample_us),
-        microseconds(watched.arm_us),
-        microseconds(watched.trap_us),
         share(watched.own),
     )
-}
-
-/// What it takes; nothing was measured where the machine was too busy.
-fn microseconds(cost: f64) -> String {
-    if cost > 0.0 { format!("{} µs", number(cost)) } else { "an unknown time".to_owned() }
 }
 
 /// `12 to 31 % with 95 % confidence`.
@@ -81,8 +74,12 @@ pub(super) fn excluded(watched: &Watched, has_findings: bool) -> Option<String> 
     };
     let most = share(coverage.excludes);
     let unseen = unseen(coverage).map(|unseen| format!(" {unseen}")).unwrap_or_default();
+    let longer = match coverage.excludes > Coverage::WORTH_FINDING {
+        true => format!(" To exclude more, {WATCH_MORE}."),
+        false => String::new(),
+    };
     Some(format!(
-        "{none}{none_costs} more than {most} of the time that could be seen, with 95 % confidence.{unseen}"
+        "{none}{none_costs} more than {most} of the time that could be seen, with 95 % confidence.{longer}{unseen}"
     ))
 }
 
@@ -128,15 +125,14 @@ fn reasons(watched: &Watched, coverage: &Coverage) -> Vec<String> {
         ));
     }
     let is_of_others = !coverage.shared.is_empty();
-    if coverage.excludes > Coverage::WORTH_FINDING {
+    if coverage.excludes > Coverage::MAX_MISSED {
         let others = if is_of_others {
             " (probes cannot rule out a line in memory that other processes may use)"
         } else {
             ""
         };
         all.push(format!(
-            "With {} and {}, a line may still cost up to {} of the time{others}: watch longer (--for), under load, or more often \
-             (--rate, --probes).",
+            "With {} and {}, a line may still cost up to {} of the time{others}: {WATCH_MORE}.",
             counted(watched.samples, "sample"),
             counted(watched.probes, "probe"),
             share(coverage.excludes)

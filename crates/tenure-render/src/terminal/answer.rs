@@ -4,6 +4,7 @@ use super::text::{Styled, TerminalText, cut, measured, padded};
 use crate::prose::answer as prose;
 use crate::prose::observed::lived;
 use tenure_model::{Answer, Report, Run, Source};
+use tenure_report::terminal::Style;
 
 /// The most changes that the table shows. The findings have all.
 const MAX_CHANGES: usize = 4;
@@ -27,23 +28,17 @@ pub(super) fn render(text: &mut TerminalText, subject: &str, answer: &Answer, ru
         return;
     }
     text.strong(&answer.headline);
-    changes(text, answer);
+    changes(text, answer, run);
     if let Some(time) = &run.time {
         text.blank();
-        let used = prose::used(time);
-        text.quiet_after("     ", &format!("Where its processor time went. {used}"));
-        rows(text, prose::running(time));
-        let idle = prose::idle(time);
-        if !idle.is_empty() {
-            text.quiet("     Why CPUs were left, in parts of all its CPUs");
-            rows(text, idle);
-        }
+        text.quiet_after("     ", &prose::used(time));
+        rows(text, prose::time(time));
     }
 }
 
-/// The table of changes, once what they give is known.
-pub(super) fn changes(text: &mut TerminalText, answer: &Answer) {
-    let mut all = prose::changes(answer);
+/// The table of changes.
+pub(super) fn changes(text: &mut TerminalText, answer: &Answer, run: &Run) {
+    let mut all = prose::changes(answer, run);
     if all.is_empty() {
         return;
     }
@@ -52,26 +47,44 @@ pub(super) fn changes(text: &mut TerminalText, answer: &Answer) {
     all.drain(count - left_out..count);
     let style = text.style();
     let widest = |of: &dyn Fn(&prose::ChangeRow) -> usize| all.iter().map(of).max().unwrap_or(0);
-    let gain_room = widest(&|row| measured(&row.gain)).max(measured(&prose::on_cpus(answer)));
-    let room = text.width().saturating_sub(5 + gain_room + 4);
+    let columns = prose::on_cpus(answer, run);
+    let gain = |row: &prose::ChangeRow, at: usize| row.gains.get(at).cloned().unwrap_or_default();
+    let gain_rooms: Vec<usize> = (columns.iter().enumerate())
+        .map(|(at, heading)| widest(&|row| measured(&gain(row, at))).max(measured(heading)))
+        .collect();
+    let gains_room: usize = gain_rooms.iter().map(|room| room + 2).sum();
+    let room = text.width().saturating_sub(5 + gains_room + 2);
     let place_room = widest(&|row| measured(&row.place)).min(room / 2);
     let least = measured(HEADING).saturating_sub(place_room + 2);
     let what_room = widest(&|row| measured(&row.what)).max(least).min(room - place_room);
     text.blank();
+    let headings = columns.iter().zip(&gain_rooms).map(|(it, room)| padded(it, *room));
+    let headings: String = headings.map(|heading| format!("  {heading}")).collect();
     let heading = padded(HEADING, place_room + 2 + what_room);
-    text.line(&style.quiet(&format!("     {heading}  {}", prose::on_cpus(answer))));
+    text.line(&style.quiet(format!("     {heading}{headings}").trim_end()));
     for row in &all {
-        let left =
-            format!("{:>3}  {}  ", row.number, padded(&cut(&row.place, place_room), place_room));
-        let what = padded(&cut(&row.what, what_room), what_room);
-        let line = Styled::plain(&left)
-            .and(&Styled::new(&what, |what| style.text(console::Style::new().green(), what)))
-            .and(&Styled::plain("  "))
-            .and(&Styled::new(&row.gain, |gain| style.strong(gain)));
+        let place = padded(&cut(&row.place, place_room), place_room);
+        let gains = gain_rooms.iter().enumerate();
+        let gains: String =
+            gains.map(|(at, room)| format!("  {}", padded(&gain(row, at), *room))).collect();
+        let whole = Style { width: what_room, ..style }.wrapped(&row.what, "");
+        let mut what = whole.lines();
+        let first = padded(what.next().unwrap_or_default(), what_room);
+        let line = Styled::plain(&format!("{:>3}  {place}  ", row.number))
+            .and(&Styled::new(&first, |what| style.text(console::Style::new().green(), what)))
+            .and(&Styled::new(gains.trim_end(), |gains| style.strong(gains)));
         text.line(&line.text);
+        for more in what {
+            let more = style.text(console::Style::new().green(), more);
+            text.line(&format!("{}{more}", " ".repeat(5 + place_room + 2)));
+        }
     }
     if left_out > 0 {
         text.quiet(&format!("     {left_out} more below"));
+    }
+    let places = prose::places(answer).map(str::to_owned);
+    for sentence in places.into_iter().chain(prose::try_it(answer, run)) {
+        text.quiet_after("     ", &sentence);
     }
 }
 

@@ -142,8 +142,10 @@ mod tests {
         before.findings.iter_mut().for_each(|finding| finding.forecast = None);
         let answer = before.answer.as_mut().unwrap();
         answer.headline = "What changes would give is not predicted yet.".to_owned();
-        answer.together = None;
-        answer.changes.iter_mut().for_each(|change| (change.gain, change.moves_to) = (None, None));
+        answer.together.clear();
+        for change in &mut answer.changes {
+            (change.gains, change.moves_to) = (Vec::new(), None);
+        }
         let (first, then) =
             (plain(&before, 100), predictions(&whole, Style { width: 100, colour: false }));
         assert!(!first.contains("the whole program does"), "{first}");

@@ -81,7 +81,7 @@ fn closing(text: &mut TerminalText, report: &Report, run: &Run) {
 pub(super) fn predictions(text: &mut TerminalText, report: &Report, run: &Run) {
     let Some(answer) = report.answer.as_ref().filter(|_| run.forecast.is_some()) else { return };
     text.strong(&answer.headline);
-    super::answer::changes(text, answer);
+    super::answer::changes(text, answer, run);
     closing(text, report, run);
     text.quiet(&prose::took(run.predicting.unwrap_or_default()));
 }
