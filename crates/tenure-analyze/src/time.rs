@@ -30,7 +30,7 @@ const IO_CALLS: [&str; 12] = [
     "fdatasync",
 ];
 
-/// What takes less of the CPUs than this holds no program back, if that works for the rest of the time: without it the
+/// What takes less of its CPUs than this holds no program back, if that works for the rest of the time: without it the
 /// program would do a quarter more.
 const MATTERS: f64 = 0.2;
 
@@ -201,11 +201,20 @@ fn merge(details: &mut Vec<TimeDetail>, detail: TimeDetail) {
 /// for has the kernel's work with it that puts them to sleep and wakes them. Where its own work fills all CPUs and threads wait for
 /// more, CPUs are what it lacks.
 fn dominant(waits: &Waits, running: &[TimePart], idle: &[TimePart]) -> TimeCause {
-    use TimeCause::{Io, Kernel, Lock, NoCpu, OtherThreads, OwnWork};
+    use TimeCause::{Io, Kernel, Lock, NoCpu, OtherThreads, OwnWork, SharedLines};
     let mut cpus: BTreeMap<TimeCause, f64> = BTreeMap::new();
-    // Beside other programs: what it would have used.
+    // Beside other programs: what it would have used. Threads that seldom run at the same time seldom wait for each other's
+    // lines: alone they would in proportion to how many run.
     let wanted = waits.used + waits.taken_by_others;
-    let parts = running.iter().map(|part| (part.cause, part.share * wanted));
+    let met = (waits.used / wanted.max(1e-9)).max(1e-9);
+    let lines = running.iter().find(|part| part.cause == SharedLines).map_or(0.0, |it| it.share);
+    let own = running.iter().find(|part| part.cause == OwnWork).map_or(0.0, |it| it.share);
+    let hidden = (lines / met - lines).min(own);
+    let parts = running.iter().map(|part| match part.cause {
+        SharedLines => (part.cause, (part.share + hidden) * wanted),
+        OwnWork => (part.cause, (part.share - hidden) * wanted),
+        cause => (cause, part.share * wanted),
+    });
     let all = parts.chain(idle.iter().map(|part| (part.cause, part.share * waits.cpus)));
     // The kernel's own locks are its work.
     all.for_each(|(cause, part)| *cpus.entry(cause).or_default() += part);
@@ -234,8 +243,10 @@ fn dominant(waits: &Waits, running: &[TimePart], idle: &[TimePart]) -> TimeCause
         kernel -= part;
     }
     cpus.insert(Kernel, kernel);
+    // What other programs have left to it.
+    let left = waits.cpus - waits.taken_by_others;
     match cpus.into_iter().max_by(|one, other| one.1.total_cmp(&other.1)) {
-        Some((cause, cpus)) if cpus >= MATTERS * waits.cpus || cpus > own => cause,
+        Some((cause, cpus)) if cpus >= MATTERS * left || cpus > own => cause,
         _ if waits.queued >= QUEUE * waits.cpus => NoCpu,
         _ => OwnWork,
     }
@@ -316,6 +327,16 @@ mod tests {
         };
         assert_eq!(split_of(&waits, 0.1).dominant, TimeCause::Lock);
         assert_eq!(split_of(&waits, 0.9).dominant, TimeCause::SharedLines);
+        // Half of its threads run at a time: the line would cost twice as much alone.
+        let waits = Waits { reasons: Vec::new(), ..waits };
+        assert_eq!(split_of(&waits, 0.2).dominant, TimeCause::SharedLines);
+        let alone = Waits { used: 3.0, taken_by_others: 0.0, ..waits.clone() };
+        assert_eq!(split_of(&alone, 0.2).dominant, TimeCause::OwnWork);
+        // Of two and a half CPUs that are left to it, a lock takes more than a fifth.
+        let waits = Waits { used: 1.9, reasons: vec![reason(TimeCause::Lock, 0.6)], ..waits };
+        assert_eq!(split_of(&waits, 0.0).dominant, TimeCause::Lock);
+        let alone = Waits { used: 3.4, taken_by_others: 0.0, ..waits };
+        assert_eq!(split_of(&alone, 0.0).dominant, TimeCause::OwnWork);
     }
 
     #[test]
