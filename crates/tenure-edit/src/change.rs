@@ -6,10 +6,10 @@ use std::path::PathBuf;
 /// A change that is an edit of the source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SourceChange {
-    /// Members of the struct at the place get lines of their own.
+    /// Members of the struct at the place, or of one that it has, get lines of their own.
     MembersApart {
-        /// Their names.
-        members: Vec<String>,
+        /// Their names, or their paths such as `queue.head`: those of one list may share a line.
+        lines: Vec<Vec<String>>,
     },
     /// The struct at the place takes whole lines, as elements of arrays do then.
     TypeApart,
@@ -35,6 +35,20 @@ pub enum SourceChange {
     },
     /// The clone at the place is borrowed.
     Borrow,
+}
+
+impl SourceChange {
+    /// The names that the change is about, without the members that lead to them.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        let last = |path: &String| path.rsplit('.').next().unwrap_or_default().to_owned();
+        match self {
+            Self::MembersApart { lines } => lines.iter().flatten().map(last).collect(),
+            Self::VariablesApart { names } | Self::Order { members: names } => names.clone(),
+            Self::CountPerThread { name } | Self::TestBeforeStore { name } => vec![name.clone()],
+            Self::TypeApart | Self::Borrow => Vec::new(),
+        }
+    }
 }
 
 /// A place in the source, as debugging information has it.

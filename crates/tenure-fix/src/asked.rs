@@ -1,7 +1,9 @@
 //! The edit that a finding's repair is.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use tenure_edit::{SourceChange, SourcePlace};
-use tenure_model::{Access, Declaration, Finding, Remedy, Repair, Storage};
+use tenure_model::{Access, Declaration, Finding, Remedy, Repair, Role, Storage, Word};
 
 /// Where an edit begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,12 +48,24 @@ pub(crate) fn edit(
     let Some(remedy) = repair.remedies.first() else { return by_hand("the report has no change") };
     match (remedy, &repair.target.declaration) {
         (Remedy::Apart | Remedy::ReadMostlyApart, Some(declaration)) => match declaration {
+            Declaration::Member { .. } if is_of_elements(finding) => {
+                Ok((SourceChange::TypeApart, declared()?))
+            }
             Declaration::Member { name, .. } => {
-                Ok((SourceChange::MembersApart { members: vec![name.clone()] }, declared()?))
+                let lines = match lines(finding) {
+                    lines if lines.is_empty() => vec![vec![name.clone()]],
+                    lines => lines,
+                };
+                Ok((SourceChange::MembersApart { lines }, declared()?))
             }
             Declaration::Elements { .. } => Ok((SourceChange::TypeApart, declared()?)),
             Declaration::Variables { names } => {
                 Ok((SourceChange::VariablesApart { names: names.clone() }, declared()?))
+            }
+            Declaration::Words { type_name } if is_struct(type_name) => {
+                // The place is that of the array.
+                let at = EditPlace::Declared { files: files(finding) };
+                Ok((SourceChange::TypeApart, EditStart { types: identifiers(type_name, None), at }))
             }
             Declaration::Words { .. } | Declaration::Array { .. } | Declaration::Boxed => {
                 by_hand("its elements need a type of their own")
@@ -82,6 +96,77 @@ pub(crate) fn edit(
     }
 }
 
+/// The part of a word's accesses that its owner makes.
+const OWNERS_PART: f64 = 0.9;
+
+/// The thread that alone uses a word, by far.
+fn owner(word: &Word) -> Option<u64> {
+    let mut by_thread: BTreeMap<u64, f64> = BTreeMap::new();
+    for it in &word.uses {
+        for id in &it.ids {
+            *by_thread.entry(*id).or_default() += it.per_second;
+        }
+    }
+    let all: f64 = by_thread.values().sum();
+    let (owner, most) = by_thread.into_iter().max_by(|one, other| one.1.total_cmp(&other.1))?;
+    (most >= OWNERS_PART * all).then_some(owner)
+}
+
+/// The index of an array's element that a path begins with: 1 of `[1].sum`.
+fn element(word: &Word) -> Option<&str> {
+    word.path.strip_prefix('[')?.split_once("].").map(|(index, _)| index)
+}
+
+/// Whether threads own elements of an array, so that these are to be apart and not members of each.
+fn is_of_elements(finding: &Finding) -> bool {
+    let mut owners: BTreeMap<&str, u64> = BTreeMap::new();
+    for word in finding.words() {
+        let (Some(element), Some(owner)) = (element(word), owner(word)) else { return false };
+        if *owners.entry(element).or_insert(owner) != owner {
+            return false;
+        }
+    }
+    owners.values().collect::<BTreeSet<_>>().len() > 1
+}
+
+/// The paths of members that get lines of their own. What one thread alone uses may stay together; a word that several threads write is
+/// alone, and those that they only read stay where they are.
+fn lines(finding: &Finding) -> Vec<Vec<String>> {
+    let mut of_owner: BTreeMap<u64, Vec<String>> = BTreeMap::new();
+    let mut lines = Vec::new();
+    for word in finding.words() {
+        let is_written = word.role.is_contended();
+        let is_path = |path: &str| path.split('.').all(is_name);
+        if word.role == Role::Lock || !is_path(&word.path) {
+            continue;
+        }
+        match owner(word) {
+            Some(owner) => of_owner.entry(owner).or_default().push(word.path.clone()),
+            None if is_written => lines.push(vec![word.path.clone()]),
+            None => {}
+        }
+    }
+    let writes = |paths: &Vec<String>| {
+        let of_line = |word: &&&Word| word.role.is_contended() && paths.contains(&word.path);
+        finding.words().iter().any(|word| of_line(&word))
+    };
+    lines.extend(of_owner.into_values().filter(writes));
+    lines
+}
+
+/// Whether the elements of an array of Rust are a struct of one word, and no number: `SeqLock[97]`.
+fn is_struct(array: &str) -> bool {
+    let element = array.split('[').next().unwrap_or_default();
+    let last = element.rsplit("::").next().unwrap_or_default();
+    is_name(last) && last.starts_with(char::is_uppercase) && !last.starts_with("Atomic")
+}
+
+/// Whether a text is the name of a member or a type.
+fn is_name(name: &str) -> bool {
+    name.starts_with(|it: char| it.is_alphabetic() || it == '_')
+        && name.chars().all(|it| it.is_alphanumeric() || it == '_')
+}
+
 /// The member or variable that is counted or stored to: the last part of its path.
 fn name(finding: &Finding) -> Result<String, String> {
     let path = finding.contended.path.rsplit('.').find(|part| !part.is_empty());
@@ -105,7 +190,6 @@ fn identifiers(type_name: &str, storage: Option<&Storage>) -> Vec<String> {
         _ => Vec::new(),
     };
     names.extend(type_name.rsplit(|it| !is_part(it)).map(last));
-    let is_name = |name: &str| name.starts_with(|it: char| it.is_alphabetic() || it == '_');
     names.retain(|name| is_name(name));
     names
 }
@@ -130,6 +214,8 @@ pub(crate) fn place(text: &str) -> Option<SourcePlace> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -147,5 +233,56 @@ mod tests {
         let expected = SourcePlace { file: "C:/a.rs".into(), line: 9 };
         assert_eq!(place("C:/a.rs:9"), Some(expected));
         assert_eq!(place("a.rs"), None);
+    }
+
+    fn finding(words: &[(&str, &[u64], &str)]) -> Finding {
+        let word = |(at, (path, ids, role)): (usize, &(&str, &[u64], &str))| {
+            let uses: Vec<_> = ids
+                .iter()
+                .map(|id| json!({"threads": "t", "count": 1, "ids": [id], "operation": "write", "per_second": 9.0}))
+                .collect();
+            json!({"path": path, "offset": 8 * at, "size": 8, "type": "long", "role": role, "uses": uses})
+        };
+        let mut words: Vec<_> = words.iter().enumerate().map(word).collect();
+        serde_json::from_value(json!({
+            "rank": 1, "type": "pipe", "sharing": {"kind": "within"}, "kind": "false_sharing", "contended": words.remove(0),
+            "victims": words, "score": 99.0, "confidence": {"level": "high", "placements": 1.0, "why": ""}
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn what_one_thread_uses_stays_together_and_what_several_write_is_alone() {
+        let found = finding(&[
+            ("queue.head", &[1], "written"),
+            ("queue.cached", &[1], "read_mostly"),
+            ("queue.tail", &[2], "written"),
+            ("full", &[1, 2], "written"),
+            ("limit", &[1, 2], "read_mostly"),
+            ("lock", &[1, 2], "lock"),
+        ]);
+        let expected = [vec!["full"], vec!["queue.head", "queue.cached"], vec!["queue.tail"]];
+        assert_eq!(lines(&found), expected);
+        assert!(!is_of_elements(&found));
+    }
+
+    #[test]
+    fn elements_that_threads_own_are_apart_and_not_their_members() {
+        let of = |one: &[u64], other: &[u64]| {
+            is_of_elements(&finding(&[("[0].sum", one, "written"), ("[1].sum", other, "written")]))
+        };
+        assert!(of(&[1], &[2]));
+        assert!(!of(&[1], &[1]));
+        assert!(!of(&[1, 2], &[2]));
+    }
+
+    #[test]
+    fn an_array_of_a_struct_of_one_word_is_told_from_one_of_numbers() {
+        assert!(is_struct("SeqLock[97]") && is_struct("a::Slot[4]"));
+        assert!(
+            !is_struct("AtomicU64[4]")
+                && !is_struct("u64[4]")
+                && !is_struct("core::sync::atomic::AtomicUsize[4]")
+        );
     }
 }

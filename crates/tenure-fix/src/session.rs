@@ -407,7 +407,7 @@ impl Trial<'_> {
             return Ok(edits.into_iter().map(in_file).collect());
         }
         let mut files = vec![place.file.clone()];
-        for name in names(change).into_iter().chain(types) {
+        for name in change.names().iter().chain(types) {
             files.extend(with.mention(name, &ENDINGS.map(|(ending, _)| ending)));
         }
         files.sort();
@@ -477,20 +477,6 @@ fn proposed(finding: &Finding) -> Option<ProposedChange> {
         gains: Vec::new(),
         moves_to: None,
     })
-}
-
-/// The names whose uses a change has to see.
-fn names(change: &SourceChange) -> Vec<&String> {
-    match change {
-        SourceChange::MembersApart { members } | SourceChange::Order { members } => {
-            members.iter().take(1).collect()
-        }
-        SourceChange::VariablesApart { names } => names.iter().collect(),
-        SourceChange::CountPerThread { name } | SourceChange::TestBeforeStore { name } => {
-            vec![name]
-        }
-        SourceChange::TypeApart | SourceChange::Borrow => Vec::new(),
-    }
 }
 
 /// Whether a finding of the changed program is the one that was to go.

@@ -7,38 +7,49 @@ use tree_sitter::Node;
 
 use super::declarations::{respecify, shared};
 use super::initializers::own_names;
-use super::members::{DataMember, Struct, tail};
+use super::members::{self, DataMember, DeclaredMembers, Struct, tail};
 use super::parse::{Parsed, descendants};
 use crate::Refusal;
 
-/// Gives each run of some members lines of its own: the run starts a line, and so does the member after it.
+/// Gives each run of members that may share lines its own: the run starts a line, and so does the member after it.
 pub(super) fn members(
     all: &[Parsed<'_>],
     at: usize,
     line: u64,
-    names: &[String],
+    lines: &[Vec<String>],
     line_bytes: u64,
 ) -> Result<Vec<SourceEdit>, Refusal> {
-    let parsed = &all[at];
-    let found = Struct::at(parsed, line, names)?;
+    let declaring = members::declaring(all, at, line, lines)?;
+    let edits = declaring.iter().map(|it| of_struct(all, it, line_bytes));
+    Ok(edits.collect::<Result<Vec<_>, _>>()?.concat())
+}
+
+fn of_struct(
+    all: &[Parsed<'_>],
+    declared: &DeclaredMembers<'_>,
+    line_bytes: u64,
+) -> Result<Vec<SourceEdit>, Refusal> {
+    let DeclaredMembers { file, found, lines } = declared;
+    let parsed = &all[*file];
     found.check_layout(parsed)?;
-    let of_run: BTreeSet<_> = names.iter().filter_map(|name| found.index(name)).collect();
-    let starts: BTreeSet<_> = of_run
-        .iter()
-        .flat_map(|&index| [index, index + 1])
-        .filter(|&index| index == 0 || of_run.contains(&index) != of_run.contains(&(index - 1)))
+    let line_of = |index: usize| {
+        let is_there = |name: &&str| found.index(name) == Some(index);
+        lines.iter().position(|line| line.iter().any(|name| is_there(&name.as_str())))
+    };
+    let starts: BTreeSet<_> = (0..=found.members.len())
+        .filter(|&index| index.checked_sub(1).and_then(line_of) != line_of(index))
         .collect();
     let mut edits = Vec::new();
     let mut done = None;
     for &index in &starts {
         let Some(member) = found.members.get(index) else {
-            edits.extend(end_marker(all, parsed, &found, line_bytes));
+            edits.extend(end_marker(all, parsed, found, line_bytes));
             continue;
         };
         found.check_member(parsed, member)?;
         if done != Some(member.declaration.id()) {
             done = Some(member.declaration.id());
-            edits.extend(align_member(parsed, &found, member, &starts, line_bytes)?);
+            edits.extend(align_member(parsed, found, member, &starts, line_bytes)?);
         }
     }
     Ok(edits)

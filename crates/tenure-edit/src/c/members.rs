@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
+use super::initializers::{own_names, type_name};
 use super::parse::{Parsed, children, declared, is_broken, is_data, lines};
 use crate::Refusal;
 
@@ -27,7 +28,68 @@ pub(super) struct DataMember<'t> {
     pub(super) is_bit_field: bool,
 }
 
+/// Members of a struct that get lines of their own.
+pub(super) struct DeclaredMembers<'t> {
+    /// The index of its file.
+    pub(super) file: usize,
+    pub(super) found: Struct<'t>,
+    /// Names: those of one list may share a line.
+    pub(super) lines: Vec<Vec<String>>,
+}
+
+/// The structs that declare members, of which each is a name or a path from the struct at a line: `queue.head`, where a member `queue` is a
+/// struct of its own.
+pub(super) fn declaring<'t>(
+    all: &'t [Parsed<'_>],
+    at: usize,
+    line: u64,
+    lines: &[Vec<String>],
+) -> Result<Vec<DeclaredMembers<'t>>, Refusal> {
+    let mut declaring: Vec<DeclaredMembers<'t>> = Vec::new();
+    let first = |path: &String| path.split('.').next().unwrap_or_default().to_owned();
+    let firsts: Vec<_> = lines.iter().flatten().map(first).collect();
+    for (number, path) in lines
+        .iter()
+        .enumerate()
+        .flat_map(|(number, line)| line.iter().map(move |path| (number, path)))
+    {
+        let (mut file, mut found) = (at, Struct::at(&all[at], line, &firsts)?);
+        let (way, name) = path.rsplit_once('.').unwrap_or(("", path));
+        for step in way.split('.').filter(|step| !step.is_empty()) {
+            // A name in an anonymous struct or union is one of the struct around it.
+            let member = found.index(step).map(|index| &found.members[index]);
+            let Some(member) = member.filter(|it| it.name == step) else { continue };
+            let type_ = type_name(&all[file], member.declaration).unwrap_or_default();
+            (file, found) = Struct::named(all, type_).ok_or_else(|| {
+                let why = format!(
+                    "the type of `{step}`, `{type_}`, is not declared once in what was read"
+                );
+                all[file].refuse(member.declaration, why)
+            })?;
+        }
+        found.check(&all[file], std::slice::from_ref(&name.to_owned()))?;
+        let known = declaring.iter().position(|it| (it.file, it.found.node) == (file, found.node));
+        let known = known.unwrap_or_else(|| {
+            declaring.push(DeclaredMembers { file, found, lines: vec![Vec::new(); lines.len()] });
+            declaring.len() - 1
+        });
+        declaring[known].lines[number].push(name.to_owned());
+    }
+    Ok(declaring)
+}
+
 impl<'t> Struct<'t> {
+    /// The only struct of a name, and the index of its file.
+    fn named(all: &'t [Parsed<'_>], name: &str) -> Option<(usize, Self)> {
+        let mut named = all.iter().enumerate().flat_map(|(file, parsed)| {
+            let nodes = parsed.all(&["struct_specifier", "class_specifier"]).into_iter();
+            let named = nodes.filter(|node| own_names(parsed, *node).contains(&name));
+            named.filter_map(move |node| Some((file, Self::new(parsed, node)?)))
+        });
+        let found = named.next();
+        if named.next().is_some() { None } else { found }
+    }
+
     fn new(parsed: &'t Parsed<'_>, node: Node<'t>) -> Option<Self> {
         let body = node.child_by_field_name("body")?;
         let mut members = Vec::new();

@@ -5,7 +5,7 @@
 //!
 //! | change | what is written |
 //! |---|---|
-//! | [`SourceChange::MembersApart`] | each run of the members, and the member after it, starts a line |
+//! | [`SourceChange::MembersApart`] | each run of members that share lines, and the member after it, starts a line |
 //! | [`SourceChange::TypeApart`] | the struct is aligned to lines, so its size is whole lines |
 //! | [`SourceChange::VariablesApart`] | each variable, and the one that is defined next, starts a line |
 //! | [`SourceChange::Order`] | members move with their comments; initializers by position get names, those of constructors move |
@@ -75,8 +75,8 @@ pub fn edits(
     let at = at.ok_or_else(|| refusal("the file is not among the sources"))?;
     let line = options.line_bytes;
     let mut edits = match change {
-        SourceChange::MembersApart { members } => {
-            apart::members(&parsed, at, place.line, members, line)?
+        SourceChange::MembersApart { lines } => {
+            apart::members(&parsed, at, place.line, lines, line)?
         }
         SourceChange::TypeApart => apart::type_(&parsed[at], place.line, line)?,
         SourceChange::VariablesApart { names } => {
@@ -92,7 +92,8 @@ pub fn edits(
     if edits.is_empty() {
         return Err(refusal("it is aligned so already"));
     }
-    if let Some(names) = aligned_type(&parsed[at], change, place.line) {
+    let names = aligned_types(&parsed, at, change, place.line);
+    if !names.is_empty() {
         edits.extend(allocate::aligned(&parsed, &names, line).0);
     }
     edits.sort();
@@ -109,22 +110,30 @@ pub fn alignment_notes(
     options: &EditOptions,
 ) -> Vec<AlignmentNote> {
     let parsed: Vec<_> = sources.iter().map(Parsed::new).collect();
-    let at = parsed.iter().find(|parsed| parsed.source.file == place.file);
-    let names = at.and_then(|at| aligned_type(at, change, place.line));
-    names.map_or(Vec::new(), |names| allocate::aligned(&parsed, &names, options.line_bytes).1)
+    let Some(at) = parsed.iter().position(|parsed| parsed.source.file == place.file) else {
+        return Vec::new();
+    };
+    let names = aligned_types(&parsed, at, change, place.line);
+    if names.is_empty() {
+        return Vec::new();
+    }
+    allocate::aligned(&parsed, &names, options.line_bytes).1
 }
 
-/// The names of the type that a change aligns.
-fn aligned_type<'t>(
-    parsed: &'t Parsed<'_>,
+/// The names of the types that a change aligns.
+fn aligned_types<'t>(
+    all: &'t [Parsed<'_>],
+    at: usize,
     change: &SourceChange,
     line: u64,
-) -> Option<Vec<&'t str>> {
-    let members = match change {
-        SourceChange::MembersApart { members } => &members[..],
-        SourceChange::TypeApart => &[],
-        _ => return None,
+) -> Vec<&'t str> {
+    let found = match change {
+        SourceChange::MembersApart { lines } => members::declaring(all, at, line, lines),
+        SourceChange::TypeApart => Struct::at(&all[at], line, &[])
+            .map(|found| vec![members::DeclaredMembers { file: at, found, lines: Vec::new() }]),
+        _ => return Vec::new(),
     };
-    let found = Struct::at(parsed, line, members).ok()?;
-    Some(initializers::own_names(parsed, found.node))
+    let names =
+        |it: members::DeclaredMembers<'t>| initializers::own_names(&all[it.file], it.found.node);
+    found.unwrap_or_default().into_iter().flat_map(names).collect()
 }

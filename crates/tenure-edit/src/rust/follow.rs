@@ -132,15 +132,16 @@ fn fix(
         if site.here { stand_in.in_file(site.source) } else { stand_in }
     };
     match asked.change {
-        SourceChange::MembersApart { members: names } | SourceChange::VariablesApart { names } => {
+        SourceChange::MembersApart { .. } | SourceChange::VariablesApart { .. } => {
+            let names = asked.change.names();
             let found = match (asked.change, names.first()) {
                 (SourceChange::VariablesApart { .. }, Some(name)) => {
                     all.static_at(asked.place, name)?
                 }
-                _ => all.type_at(asked.place, names)?,
+                _ => all.type_at(asked.place, &names)?,
             };
             let (padded, _) = StandIn::padding(before, &found.scope, asked.options);
-            Ok(uses::fix(site, &written(padded), &Mentions(names)))
+            Ok(uses::fix(site, &written(padded), &Mentions(&names)))
         }
         SourceChange::CountPerThread { name } => {
             if site.error.code() == "unused_imports" {

@@ -43,7 +43,9 @@ pub fn edits(
 ) -> Result<Vec<SourceEdit>, Refusal> {
     let source = RustSource::parse(&place.file, source)?;
     let mut edits = match change {
-        SourceChange::MembersApart { members } => apart::members(&source, members, place, options),
+        SourceChange::MembersApart { .. } => {
+            apart::members(&source, &change.names(), place, options)
+        }
         SourceChange::VariablesApart { names } => apart::variables(&source, names, place, options),
         SourceChange::TypeApart => apart::whole_type(&source, place, options),
         SourceChange::Order { members } => order::order(&source, members, place),

@@ -47,6 +47,36 @@ fn neighbors_share_their_lines_and_others_get_their_own() {
 }
 
 #[test]
+fn members_of_different_lines_do_not_share_one() {
+    let text = "struct S { int a; int b; int c; int d; };";
+    let after = changed("a.cc", text, "S", &members("a|b c"));
+    assert_eq!(
+        after,
+        "struct S { alignas(64) int a; alignas(64) int b; int c; alignas(64) int d; };"
+    );
+}
+
+#[test]
+fn a_member_of_a_member_is_found_in_the_struct_that_declares_it() {
+    let queue =
+        "template <class T, int N> class queue {\n  T *head;\n  T *tail;\n  T *spare;\n};\n";
+    let pipe = "template <class T> class pipe {\n  queue<T, 8> q;\n  T *read;\n  T *written;\n};\n";
+    let files = [("pipe.hpp", pipe), ("queue.hpp", queue)];
+    let after = changed_files(&files, "pipe", &members("q.head read|q.tail written")).unwrap();
+    let aligned = |text: &str, names: &[&str]| {
+        names.iter().fold(text.to_string(), |text, name| {
+            text.replace(&format!("T *{name}"), &format!("alignas(64) T *{name}"))
+        })
+    };
+    let expected =
+        [aligned(pipe, &["read", "written"]), aligned(queue, &["head", "tail", "spare"])];
+    assert_eq!(after, expected);
+    let twice = [files[0], files[1], ("other.hpp", "struct queue { int head; };")];
+    let why = changed_files(&twice, "pipe", &members("q.head")).unwrap_err().why;
+    assert_eq!(why, "the type of `q`, `queue`, is not declared once in what was read");
+}
+
+#[test]
 fn a_struct_is_found_by_the_line_of_its_keyword_its_name_its_typedef_or_a_member() {
     let text =
         "typedef struct\n/* of */ tag\n{\n  int a;\n  int b;\n} T;\nstruct U { int a; int b; };\n";

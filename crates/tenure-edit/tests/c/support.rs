@@ -19,9 +19,9 @@ pub(crate) fn names(names: &str) -> Vec<String> {
     names.split_whitespace().map(str::to_string).collect()
 }
 
-/// `members` on lines of their own.
+/// `members` on lines of their own: `a b|c` has `a` and `b` together.
 pub(crate) fn members(members: &str) -> SourceChange {
-    SourceChange::MembersApart { members: names(members) }
+    SourceChange::MembersApart { lines: members.split('|').map(names).collect() }
 }
 
 /// Variables on lines of their own.

@@ -14,7 +14,7 @@ pub(crate) fn strings(words: &[&str]) -> Vec<String> {
 }
 
 pub(crate) fn members_apart(members: &[&str]) -> SourceChange {
-    SourceChange::MembersApart { members: strings(members) }
+    SourceChange::MembersApart { lines: vec![strings(members)] }
 }
 
 /// The line, from 1, that has the words.
