@@ -224,7 +224,9 @@ impl TreeCopy {
         files: &[PathBuf],
     ) -> Vec<SourcePlace> {
         let name = name.unwrap_or("[A-Za-z_][A-Za-z0-9_]*");
-        let pattern = format!("(struct|enum|union|static|static mut) +{name}([^A-Za-z0-9_]|$)");
+        // Not the lifetime of `&'static Name`.
+        let word = "(^|[^'A-Za-z0-9_])(struct|enum|union|static|static mut)";
+        let pattern = format!("{word} +{name}([^A-Za-z0-9_]|$)");
         let mut words = vec!["grep", "-n", "-z", "-E", "-e", &pattern, "--"];
         let files: Vec<_> = files.iter().map(|it| it.to_string_lossy()).collect();
         match files.is_empty() {
@@ -400,5 +402,17 @@ mod tests {
         let file = of.join("src/lib.rs");
         assert_eq!(in_registry(&file), Some((of, "src/lib.rs".into())));
         assert_eq!(in_registry(Path::new("src/registry/src/lib.rs")), None);
+    }
+
+    #[test]
+    fn a_lifetime_is_no_declaration() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = "pub struct Lock(u64);\nstruct Guard {\n    of: &'static Lock,\n}\n";
+        fs::write(folder.path().join("lib.rs"), text).unwrap();
+        git(folder.path(), &["init", "--quiet"]).unwrap();
+        commit(folder.path()).unwrap();
+        let trees = TreeCopies::of(folder.path()).unwrap();
+        let declared = trees.both[1].declarations(Path::new(""), Some("Lock"), &[]);
+        assert_eq!(declared, [SourcePlace { file: "lib.rs".into(), line: 1 }]);
     }
 }
