@@ -35,22 +35,26 @@ impl Commands {
         test: Option<&str>,
         here: &Path,
     ) -> Result<Self, String> {
-        let run = match words {
+        let mut run = match words {
             [line] => line.clone(),
             words => shell_line(words),
         };
-        let given: Vec<String> = match words {
+        let mut given: Vec<String> = match words {
             [line] => line.split_whitespace().map(str::to_owned).collect(),
             words => words.to_vec(),
         };
         let is_cargo = build.is_none() && given.first().is_some_and(|it| it == "cargo");
         if is_cargo {
+            if unlock(&mut given) {
+                run = shell_line(&given);
+            }
             let bench = cargo_build(&given)
                 .ok_or_else(|| "fix builds `cargo run`, `cargo bench` and `cargo test`; of other commands it takes --build".to_owned())?;
-            let test = test.map_or_else(|| "cargo test".to_owned(), str::to_owned);
-            let tests =
-                Some(shell_line(&[&words_of("cargo test --no-run")[..], &words_of(JSON)].concat()))
-                    .filter(|_| test == "cargo test");
+            let tests = test.is_none().then(|| cargo_test(&given));
+            let test = test.map_or_else(|| shell_line(&cargo_test(&given)), str::to_owned);
+            let tests = tests.map(|words| {
+                shell_line(&[words, ["--no-run", JSON].map(str::to_owned).to_vec()].concat())
+            });
             return Ok(Self {
                 run,
                 words: given,
@@ -87,8 +91,43 @@ impl Commands {
 
 const JSON: &str = "--message-format=json";
 
-fn words_of(text: &str) -> Vec<String> {
-    text.split_whitespace().map(str::to_owned).collect()
+/// Lets cargo write the lock of a copy, in which a dependency may be edited too. Whether it had been forbidden.
+fn unlock(words: &mut Vec<String>) -> bool {
+    let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    let rest = words.split_off(end);
+    let before = words.clone();
+    words.retain(|word| word != "--locked");
+    words.iter_mut().filter(|word| *word == "--frozen").for_each(|it| "--offline".clone_into(it));
+    let is_changed = *words != before;
+    words.extend(rest);
+    is_changed
+}
+
+/// `cargo test`, with those options of another call that say which packages and features there are and where they come from.
+fn cargo_test(words: &[String]) -> Vec<String> {
+    const ALONE: [&str; 6] = [
+        "--offline",
+        "--all-features",
+        "--no-default-features",
+        "--workspace",
+        "--all",
+        "--ignore-rust-version",
+    ];
+    const WITH_VALUE: [&str; 8] =
+        ["--manifest-path", "--config", "--package", "-p", "--features", "-F", "--target", "-Z"];
+    let mut test = vec!["cargo".to_owned()];
+    let mut words = words.iter().skip(1).take_while(|word| *word != "--").peekable();
+    test.extend(words.next_if(|word| word.starts_with('+')).cloned());
+    test.push("test".to_owned());
+    while let Some(word) = words.next() {
+        let has_value = WITH_VALUE.contains(&word.as_str());
+        let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
+        if has_value || ALONE.contains(&word.as_str()) || WITH_VALUE.contains(&name) {
+            test.push(word.clone());
+            test.extend(words.next_if(|_| has_value).cloned());
+        }
+    }
+    test
 }
 
 /// The call of cargo that builds what this one runs, and prints JSON.
@@ -190,7 +229,8 @@ pub(crate) fn first_error(run: &CommandRun) -> String {
             || line.contains("panicked at")
     });
     let last = lines().rfind(|line| !line.trim().is_empty());
-    error.or(last).unwrap_or("it does not say why").trim().to_owned()
+    let how = run.failure.as_deref().unwrap_or("it does not say why");
+    error.or(last).unwrap_or(how).trim().to_owned()
 }
 
 #[cfg(test)]
@@ -198,7 +238,40 @@ mod tests {
     use super::*;
 
     fn words(text: &str) -> Vec<String> {
-        words_of(text)
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn tests_have_the_packages_and_the_features_of_the_benchmark() {
+        for (bench, test) in [
+            ("cargo bench --bench a", "cargo test"),
+            (
+                "cargo +nightly -Z x bench -p a --release --offline",
+                "cargo +nightly test -Z x -p a --offline",
+            ),
+            (
+                "cargo run --features=b --manifest-path c/Cargo.toml -- --offline",
+                "cargo test --features=b --manifest-path c/Cargo.toml",
+            ),
+        ] {
+            assert_eq!(cargo_test(&words(bench)), words(test), "{bench}");
+        }
+    }
+
+    #[test]
+    fn the_lock_of_a_copy_may_be_written() {
+        let of = |line: &str| Commands::of(&[line.to_owned()], None, None, Path::new("/")).unwrap();
+        let locked = of("cargo bench --locked -- --locked");
+        assert_eq!(locked.run, "cargo bench -- --locked");
+        assert_eq!(locked.words, words("cargo bench -- --locked"));
+        assert_eq!(of("cargo bench --frozen").test.as_deref(), Some("cargo test --offline"));
+    }
+
+    #[test]
+    fn a_command_that_fails_in_silence_is_said_to_fail() {
+        let command = |line: &str| MeasuredCommand { line: line.to_owned(), ..Default::default() };
+        let run = command("exit 3").outcome(None, &|| false).unwrap();
+        assert_eq!(first_error(&run), "ended with status 3");
     }
 
     #[test]

@@ -109,6 +109,7 @@ impl Trial<'_> {
         progress.at("the unmodified program", "as it will be measured");
         let without = &self.trees.both[0];
         build::build(without, &self.commands, None, self.stop)?;
+        self.try_unmodified(progress)?;
         let report = match report {
             Some(report) => report,
             None => {
@@ -147,6 +148,24 @@ impl Trial<'_> {
         })
     }
 
+    /// Runs the benchmark and the tests once, so that no change is blamed for what fails without it.
+    fn try_unmodified(&self, progress: &dyn Progress) -> Result<(), RunError> {
+        let without = &self.trees.both[0];
+        progress.at("the unmodified program", "running its benchmark");
+        self.request.metric.try_out(&command(without, &self.commands.run), self.stop)?;
+        let Some(test) = &self.commands.test else { return Ok(()) };
+        progress.at("the unmodified program", "testing");
+        let run = command(without, test).outcome(None, self.stop)?;
+        match run.failure {
+            Some(_) => Err(format!(
+                "tests fail without any change: {}; fix them, or name others by --test",
+                build::first_error(&run)
+            )
+            .into()),
+            None => Ok(()),
+        }
+    }
+
     /// What is found in the tree without the change, or with it.
     fn recorded(&self, which: usize) -> Result<Report, RunError> {
         let (tree, build) = match self.commands.is_cargo {
@@ -164,7 +183,11 @@ impl Trial<'_> {
         };
         if all.is_empty() {
             let said = report.answer.as_ref().map_or("the report proposes none", |it| &it.headline);
-            return Err(format!("there is no change to try: {said}").into());
+            let said = said.trim_end_matches('.');
+            return Err(format!(
+                "there is no change to try: {said}; a benchmark with more threads that runs longer may show more, and `tenure run` says what was seen"
+            )
+            .into());
         }
         let numbers = &self.request.numbers;
         if numbers.is_empty() {
@@ -325,7 +348,9 @@ impl Trial<'_> {
                     None => self.trees.dependency(&place.file)?,
                 };
                 let file = file.ok_or_else(|| format!("{place} is not in this tree"))?;
-                at(SourcePlace { file, line: place.line })
+                let known = at(SourcePlace { file, line: place.line });
+                // Of a variable the place is its own, and its type is declared elsewhere.
+                known.or_else(|refusal| self.declared(&start.types, &[], &at).map_err(|_| refusal))
             }
             EditPlace::Declared { files } => self.declared(&start.types, files, &at),
         }

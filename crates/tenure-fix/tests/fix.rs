@@ -12,7 +12,7 @@ use tenure_fix::session::FixRequest;
 use tenure_measure::command::RunError;
 use tenure_measure::figures::{Metric, Printed};
 use tenure_measure::metric::Pattern;
-use tenure_model::{Better, FixOutcome, FixReport, Report};
+use tenure_model::{Better, Finding, FixOutcome, FixReport, Report};
 
 const HEADER: &str = "/* What two threads count. */\nstruct stats {\n    long read;    /* of the first */\n    long written; /* of the second */\n    long spare;\n};\n";
 const MAIN: &str = "#include <stdio.h>\n#include \"stats.h\"\nint main(void)\n{\n    printf(\"rate: %d\\n\", (int)sizeof(struct stats));\n    return 0;\n}\n";
@@ -275,7 +275,11 @@ fn what_cannot_be_tried_is_one_line() {
     };
     let checkout = Checkout::c();
     let request = request(&checkout, "./bench");
-    assert_eq!(line(&request, apart(&[])), "there is no change to try: No change.");
+    let none = line(&request, apart(&[]));
+    assert!(
+        none.starts_with("there is no change to try: No change; a benchmark with more threads"),
+        "{none}"
+    );
     let no_build = FixRequest { build: None, ..request.clone() };
     assert!(line(&no_build, apart(&["read"])).ends_with("add --build, such as --build 'make -j2'"));
     let broken = FixRequest { build: Some("cc nothing.c".to_owned()), ..request.clone() };
@@ -285,10 +289,13 @@ fn what_cannot_be_tried_is_one_line() {
     assert!(line(&elsewhere, apart(&["read"])).ends_with(" is in none"));
     Command::new("git").arg("init").current_dir(folder.path()).output().unwrap();
     assert!(line(&elsewhere, apart(&["read"])).contains("has no commit yet"));
-    // A benchmark that fails, or has no figure, fails for each change.
-    let fails = FixRequest { command: vec!["exit 3".to_owned()], ..request };
-    let FixOutcome::Withdrawn { why } = outcome(&fails, apart(&["read"])) else { panic!() };
-    assert_eq!(why, "`exit 3` ended with status 3");
+    let fails = FixRequest { command: vec!["exit 3".to_owned()], ..request.clone() };
+    assert_eq!(line(&fails, apart(&["read"])), "`exit 3` ended with status 3");
+    let mute = FixRequest { command: vec!["echo none".to_owned()], ..request.clone() };
+    assert!(line(&mute, apart(&["read"])).starts_with("`echo none` printed no number above 0"));
+    let untested = FixRequest { test: Some("echo 'a: FAILED'; exit 1".to_owned()), ..request };
+    let tests = line(&untested, apart(&["read"]));
+    assert!(tests.starts_with("tests fail without any change: a: FAILED; "), "{tests}");
 }
 
 #[test]
@@ -349,6 +356,15 @@ fn rust_is_edited_until_it_compiles_and_its_type_is_found_by_its_name() {
         build: None,
         ..request(&checkout, "")
     };
+    // Of a variable the place is its own, which declares no type.
+    let of_variable = Report {
+        findings: vec![Finding {
+            declared: Some("src/main.rs:1".to_owned()),
+            ..report.findings[0].clone()
+        }],
+        ..report.clone()
+    };
+    assert_eq!(outcome(&request, of_variable), FixOutcome::Kept);
     let fixed = fix(&request, report).unwrap();
     assert_eq!(fixed.changes[0].outcome, FixOutcome::Kept, "{fixed:?}");
     assert!(fixed.patch.contains("+    pub read: "), "{}", fixed.patch);

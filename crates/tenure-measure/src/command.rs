@@ -25,6 +25,8 @@ pub const THREADS: &str = "{threads}";
 /// How long a server may take to be ready, and to end.
 const READY_LIMIT: Duration = Duration::from_secs(30);
 const END_LIMIT: Duration = Duration::from_secs(5);
+/// How long a command may take to end when it is stopped, such as to remove its files.
+const STOP_LIMIT: Duration = Duration::from_secs(2);
 /// How often a command that has to end is looked at.
 const PAUSE: Duration = Duration::from_millis(20);
 /// What is read of an output: its end.
@@ -114,12 +116,14 @@ impl MeasuredCommand {
     ) -> Result<CommandRun, RunError> {
         let run = self.outcome(threads, stop)?;
         match &run.failure {
-            Some(how) => {
-                let line = replaced(&self.line, threads);
-                Err(format!("`{line}` {how}").into())
-            }
+            Some(how) => Err(format!("{} {how}", self.shown(threads)).into()),
             None => Ok(run),
         }
+    }
+
+    /// The command as it runs, in a message.
+    pub(crate) fn shown(&self, threads: Option<u64>) -> String {
+        format!("`{}`", replaced(&self.line, threads))
     }
 
     /// Runs it to its end, as [`run`](Self::run); it may fail.
@@ -219,13 +223,18 @@ impl ProcessGroup {
         let (ended, end) = mpsc::channel::<()>();
         let was_stopped = std::thread::scope(|scope| {
             let watch = scope.spawn(move || {
+                let mut stopped: Option<Instant> = None;
                 while end.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
-                    if stop() {
-                        self.signal(Signal::KILL);
-                        return true;
+                    match stopped {
+                        None if stop() => {
+                            self.signal(Signal::TERM);
+                            stopped = Some(Instant::now());
+                        }
+                        Some(at) if at.elapsed() > STOP_LIMIT => self.signal(Signal::KILL),
+                        _ => {}
                     }
                 }
-                false
+                stopped.is_some()
             });
             // A signal that comes to this process interrupts it.
             while let Err(Errno::INTR) = self.state(WaitIdOptions::empty()) {}
@@ -381,6 +390,21 @@ mod tests {
         while is_there() && !state().contains(") Z ") {
             std::thread::sleep(PAUSE);
         }
+    }
+
+    #[test]
+    fn a_command_that_is_stopped_may_remove_its_files_and_is_killed_if_it_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let [scratch, deaf] = ["scratch", "deaf"].map(|name| folder.path().join(name));
+        let command = |line: &str| {
+            let directory = Some(folder.path().to_owned());
+            MeasuredCommand { line: line.to_owned(), directory, ..Default::default() }
+        };
+        let tidy = command("trap 'rm scratch; exit 1' TERM; touch scratch; sleep 1000 & wait");
+        assert_eq!(tidy.run(None, &|| scratch.exists()).unwrap_err(), RunError::Stopped);
+        assert!(!scratch.exists());
+        let stays = command("trap '' TERM; touch deaf; sleep 1000");
+        assert_eq!(stays.run(None, &|| deaf.exists()).unwrap_err(), RunError::Stopped);
     }
 
     #[test]

@@ -19,6 +19,9 @@ const MIN_RUN: Duration = Duration::from_millis(100);
 /// A shorter round has too few of the system's ticks to tell what other programs used: seconds.
 const MIN_ROUND_SECONDS: f64 = 0.1;
 
+/// What runs in a round; every other round runs them backwards.
+const TURNS: [&str; 3] = ["before", "after", "before"];
+
 /// When a comparison without a limit of its own ends, once every interval has its probability.
 pub const DEFAULT_TIME: Duration = Duration::from_secs(300);
 
@@ -108,17 +111,19 @@ impl<'a> RoundsSoFar<'a> {
         progress: &dyn Progress,
     ) -> Result<(), RunError> {
         for threads in self.threads() {
-            let mut runs = Vec::new();
-            for (command, name) in self.request.commands.iter().zip(["before", "after"]) {
+            let run = |name| {
                 progress.at("first runs", &condition(name, threads));
-                runs.push(command.run(threads, stop)?);
-            }
+                self.command(name).run(threads, stop)
+            };
+            let runs = [run("before")?, run("after")?];
             if self.series.is_empty() {
-                self.metric.choose(&runs);
+                let line = self.metric.choose([&runs[0], &runs[1]]);
+                line.into_iter().for_each(|line| self.note(line));
             }
-            let figures = runs.iter().map(|run| self.metric.figures(run));
-            let figures = figures.collect::<Result<Vec<_>, _>>()?;
-            let [old, new] = &figures[..] else { unreachable!("there are two commands") };
+            let [old, new] = &[
+                self.figures("before", &runs[0], threads)?,
+                self.figures("after", &runs[1], threads)?,
+            ];
             for (one, other, name) in [(old, new, "before"), (new, old, "after")] {
                 for reading in one.iter().filter(|it| !has(other, &it.name)) {
                     self.note(format!("only {name} has the benchmark {}", reading.name));
@@ -157,10 +162,9 @@ impl<'a> RoundsSoFar<'a> {
         let mut round = Vec::new();
         for threads in threads {
             let mut runs = Vec::new();
-            for name in ["before", "after", "before"] {
+            for name in TURNS {
                 progress.at(&subject, &(condition(name, threads) + &so_far));
-                let command = &self.request.commands[usize::from(name == "after")];
-                runs.push(command.run(threads, stop)?);
+                runs.push(self.command(name).run(threads, stop)?);
             }
             if is_backwards {
                 runs.reverse();
@@ -168,21 +172,32 @@ impl<'a> RoundsSoFar<'a> {
             round.extend(self.compared(threads, &runs)?);
         }
         // The whole round or nothing of it.
-        for (at, compared) in round {
-            self.series[at].rounds.push(compared);
+        if round.iter().all(|(_, compared)| compared.is_none()) {
+            return Err(format!("no run has a figure above 0 of {}", self.series[0].shown()).into());
         }
         self.rounds += 1;
+        for (at, compared) in &round {
+            match compared {
+                Some(compared) => self.series[*at].rounds.push(*compared),
+                None => self.note(format!(
+                    "{} is left out: a run in round {} has no figure above 0 of it",
+                    self.series[*at].shown(),
+                    self.rounds
+                )),
+            }
+        }
+        self.series.retain(|it| it.rounds.len() == self.rounds);
         progress.advance(1);
         Ok(())
     }
 
-    /// What a round of runs with so many threads gives the series, by their places.
+    /// What a round of runs with so many threads gives the series, by their places; `None` where one has no figure.
     fn compared(
         &self,
         threads: Option<u64>,
         runs: &[CommandRun],
-    ) -> Result<Vec<(usize, ComparedRound)>, RunError> {
-        let figures = runs.iter().map(|run| self.metric.figures(run));
+    ) -> Result<Vec<(usize, Option<ComparedRound>)>, RunError> {
+        let figures = runs.iter().zip(TURNS).map(|(run, name)| self.figures(name, run, threads));
         let figures = figures.collect::<Result<Vec<_>, _>>()?;
         let time: f64 = runs.iter().map(|run| run.wall.as_secs_f64()).sum();
         let used: f64 = runs.iter().map(|run| run.others * run.wall.as_secs_f64()).sum();
@@ -190,22 +205,37 @@ impl<'a> RoundsSoFar<'a> {
         let others = if time < MIN_ROUND_SECONDS { 0.0 } else { used / time };
         let disturbed = others > DISTURBANCE * affinity::cpus().len() as f64;
         let series = self.series.iter().enumerate().filter(|(_, it)| it.threads == threads);
-        let compared = series.map(|(at, series)| {
-            let figure = |run: usize| {
-                let found = figures[run].iter().find(|it| it.name == series.name)?;
-                Some(found.value).filter(|it| it.is_finite() && *it > 0.0)
-            };
-            match [figure(0), figure(1), figure(2)] {
-                [Some(before), Some(after), Some(again)] => {
-                    Ok((at, ComparedRound { before, after, again, others, disturbed }))
-                }
-                _ => Err(RunError::Failed(format!(
-                    "a run has no figure above 0 of {}",
-                    series.shown()
-                ))),
-            }
-        });
-        compared.collect()
+        Ok(series
+            .map(|(at, series)| {
+                let figure = |run: usize| {
+                    let found = figures[run].iter().find(|it| it.name == series.name)?;
+                    Some(found.value).filter(|it| it.is_finite() && *it > 0.0)
+                };
+                let round = match [figure(0), figure(1), figure(2)] {
+                    [Some(before), Some(after), Some(again)] => {
+                        Some(ComparedRound { before, after, again, others, disturbed })
+                    }
+                    _ => None,
+                };
+                (at, round)
+            })
+            .collect())
+    }
+
+    /// The command that is called `before` or `after`.
+    fn command(&self, name: &str) -> &MeasuredCommand {
+        &self.request.commands[usize::from(name == "after")]
+    }
+
+    /// The figures of a run, or a line that says which command has none.
+    fn figures(
+        &self,
+        name: &str,
+        run: &CommandRun,
+        threads: Option<u64>,
+    ) -> Result<Vec<Reading>, String> {
+        let shown = || self.command(name).shown(threads);
+        self.metric.figures(run).map_err(|why| format!("{} {why}", shown()))
     }
 
     /// Why no further round is run, if none is.
@@ -362,7 +392,11 @@ mod tests {
         assert_eq!(line_of("echo rate: 1", "exit 4"), "`exit 4` ended with status 4");
         assert_eq!(
             line_of("echo rate: 1", "echo nothing"),
-            "a run printed nothing that `rate: ([0-9.]+)` is in"
+            "`echo nothing` printed no number above 0 for `rate: ([0-9.]+)`: its last line is \"nothing\""
+        );
+        assert!(
+            line_of("echo rate: 0", "echo rate: 1")
+                .starts_with("`echo rate: 0` printed no number above 0")
         );
         let folder = tempfile::tempdir().unwrap();
         let mut request =
@@ -371,6 +405,35 @@ mod tests {
         let comparison = compare(&request).unwrap();
         assert_eq!((comparison.rounds, comparison.ended), (2, ComparisonEnd::Failed));
         assert!(comparison.notes[0].starts_with("in round 3, `echo >> n"), "{comparison:?}");
+    }
+
+    #[test]
+    fn a_benchmark_that_is_no_longer_printed_is_left_out_and_the_others_go_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let bench = "echo >> n; [ $(wc -l < n) -lt 6 ] && echo 'BenchmarkA-2 1 5 ns/op'; echo 'BenchmarkB-2 1 5 ns/op'";
+        let mut request =
+            request("echo 'BenchmarkA-2 1 5 ns/op'; echo 'BenchmarkB-2 1 5 ns/op'", bench);
+        (request.metric, request.rounds) = (Metric::Auto, 8);
+        request.commands[1].directory = Some(folder.path().to_owned());
+        let comparison = compare(&request).unwrap();
+        let [row] = &comparison.rows[..] else { panic!("{comparison:?}") };
+        assert_eq!((&*row.name, row.rounds.len()), ("BenchmarkB-2", 6));
+        assert_eq!(
+            comparison.notes,
+            ["BenchmarkA-2 is left out: a run in round 5 has no figure above 0 of it"]
+        );
+    }
+
+    #[test]
+    fn a_known_output_of_only_one_is_said_and_not_compared() {
+        let mut request = request("echo 'BenchmarkA-2 1 5 ns/op'; sleep 0.1", "sleep 0.1");
+        (request.metric, request.rounds) = (Metric::Auto, 1);
+        let comparison = compare(&request).unwrap();
+        assert_eq!(comparison.metric, "wall time");
+        assert_eq!(
+            comparison.notes,
+            ["only before prints what a known benchmark does, so the wall time is compared"]
+        );
     }
 
     #[test]

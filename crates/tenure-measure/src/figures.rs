@@ -2,7 +2,7 @@
 
 use tenure_model::Better;
 
-use crate::command::CommandRun;
+use crate::command::{CommandRun, MeasuredCommand, RunError};
 use crate::metric::{Pattern, Reading, independent_readings, last_number};
 
 /// What of a run is compared.
@@ -39,11 +39,36 @@ pub enum PerTime {
 }
 
 impl Metric {
-    /// Decides between a benchmark's output and the wall time, by the first runs.
-    pub(crate) fn choose(&mut self, runs: &[CommandRun]) {
-        if matches!(self, Self::Auto) && runs.iter().any(|run| printed(run).is_empty()) {
-            *self = Self::Wall;
+    /// Runs a command once, as a comparison would.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be measured: it fails, prints no figure, or is stopped. One line says how.
+    pub fn try_out(
+        &self,
+        command: &MeasuredCommand,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<(), RunError> {
+        let run = command.run(None, stop)?;
+        self.figures(&run).map_err(|why| format!("{} {why}", command.shown(None)))?;
+        Ok(())
+    }
+
+    /// Decides between a benchmark's output and the wall time, by the first runs of before and after. A line says so if only one of them
+    /// prints what a known benchmark does.
+    pub(crate) fn choose(&mut self, [before, after]: [&CommandRun; 2]) -> Option<String> {
+        if !matches!(self, Self::Auto) {
+            return None;
         }
+        let only = match [before, after].map(|run| printed(run).is_empty()) {
+            [false, false] => return None,
+            [true, true] => None,
+            [is_after, _] => Some(if is_after { "after" } else { "before" }),
+        };
+        *self = Self::Wall;
+        only.map(|name| {
+            format!("only {name} prints what a known benchmark does, so the wall time is compared")
+        })
     }
 
     /// What is measured, for people.
@@ -120,7 +145,15 @@ impl Printed {
         };
         let readings = either(run, found);
         match readings.is_empty() {
-            true => Err(format!("a run printed nothing that {} is in", self.shown())),
+            true => {
+                let lines = || run.stdout.lines().chain(run.stderr.lines());
+                let last = lines().rfind(|line| !line.trim().is_empty());
+                let last = last.map_or_else(
+                    || "it printed nothing at all".to_owned(),
+                    |line| format!("its last line is {:?}", line.trim()),
+                );
+                Err(format!("printed no number above 0 for {}: {last}", self.shown()))
+            }
             false => Ok(readings),
         }
     }

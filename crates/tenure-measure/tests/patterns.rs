@@ -78,7 +78,7 @@ fn the_direction_follows_from_the_unit() {
 fn a_direction_that_nothing_says_is_asked_for() {
     for pattern in [r"took\s(\d+)", "it's ([0-9]+)", "(?s)took ([ms0-9]+)", "score ([0-9]+)"] {
         let error = Pattern::new(pattern, None).unwrap_err().to_string();
-        assert!(error.contains("say whether the higher or the lower one is better"), "{error}");
+        assert!(error.contains("--better lower, or --better higher"), "{error}");
         let given = Pattern::new(pattern, Some(Better::Lower)).unwrap();
         assert!(
             given.readings("took 5, it's 5, score 5").iter().all(|it| it.better == Better::Lower)

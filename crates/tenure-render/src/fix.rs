@@ -1,7 +1,7 @@
 //! What became of changes that were made, built, tested and measured, for a terminal.
 
 use console::Style as Look;
-use tenure_model::{Comparison, FixOutcome, FixReport, Gain, TriedChange};
+use tenure_model::{Comparison, ComparisonVerdict, FixOutcome, FixReport, Gain, TriedChange};
 use tenure_report::numbers::{counted, times};
 use tenure_report::terminal::Style;
 
@@ -22,7 +22,7 @@ pub fn terminal(report: &FixReport, style: Style) -> String {
     for change in &it.changes {
         let title = format!("{:>3}  {}  {}", change.number, change.place, change.what);
         text += &(style.strong(title.trim_end()) + "\n");
-        let (outcome, look) = outcome(&change.outcome);
+        let (outcome, look) = outcome(change);
         let outcome = style.wrapped(&outcome, "     ");
         text += &(style.text(look, &outcome) + "\n");
         for line in shown(change) {
@@ -39,21 +39,38 @@ pub fn terminal(report: &FixReport, style: Style) -> String {
 }
 
 /// What became of it: a sentence.
-fn outcome(outcome: &FixOutcome) -> (String, Look) {
-    match outcome {
+fn outcome(change: &TriedChange) -> (String, Look) {
+    match &change.outcome {
         FixOutcome::Kept => ("Kept: it is faster here.".to_owned(), Look::new().green()),
         FixOutcome::KeptPredicted => {
             let text = "Kept for what is predicted: it is not faster here.";
             (text.to_owned(), Look::new().green())
         }
         FixOutcome::DoesNotPay => {
-            let text = "Left out: it builds and passes the tests, and is not faster here.";
-            (text.to_owned(), Look::new().yellow())
+            (format!("Left out: it builds, and {}.", why_left_out(change)), Look::new().yellow())
         }
         FixOutcome::Withdrawn { why } => (format!("Withdrawn: {why}"), Look::new().red()),
         FixOutcome::ByHand { why } => {
             (format!("By hand: {why}. The report has what to write."), Look::new())
         }
+    }
+}
+
+/// What a change that builds lacks to be kept: a clause.
+fn why_left_out(change: &TriedChange) -> &'static str {
+    let rows = || change.measured.iter().flat_map(|it| &it.rows).map(|row| row.verdict);
+    let has = |is: fn(ComparisonVerdict) -> bool| rows().any(is);
+    let is_open = |verdict| {
+        use ComparisonVerdict::{NotResolved, TooFewRounds};
+        matches!(verdict, NotResolved { .. } | TooFewRounds { .. })
+    };
+    match has(|it| it == ComparisonVerdict::Slower) {
+        true if has(|it| it == ComparisonVerdict::Faster) => "some benchmarks are slower here",
+        true => "is slower here",
+        false if has(is_open) => {
+            "whether it is faster here is not resolved: a larger --rounds measures longer"
+        }
+        false => "is not faster here",
     }
 }
 
@@ -148,6 +165,27 @@ mod tests {
              Predicted: 2.1 to 3.0× on 2 CPUs, 2.9 to 5.3× on 16 CPUs.\n\n\
              No tests were run: name them by --test.\n"
         );
+    }
+
+    #[test]
+    fn a_change_that_is_left_out_is_not_said_to_be_slow_where_that_is_open() {
+        use ComparisonVerdict::{Faster, NoDifference, NotResolved, Slower};
+        let said = |verdicts: &[ComparisonVerdict]| {
+            let mut change = change(FixOutcome::DoesNotPay);
+            let measured = change.measured.as_mut().unwrap();
+            let row = measured.rows.remove(0);
+            let of = |verdict: &ComparisonVerdict| tenure_model::ComparedBenchmark {
+                verdict: *verdict,
+                ..row.clone()
+            };
+            measured.rows = verdicts.iter().map(of).collect();
+            why_left_out(&change)
+        };
+        let (open, none) = (NotResolved { more_rounds: 9 }, NoDifference { within: 0.01 });
+        assert!(said(&[open]).contains("not resolved"));
+        assert_eq!(said(&[none]), "is not faster here");
+        assert_eq!(said(&[Slower]), "is slower here");
+        assert_eq!(said(&[Faster, Slower]), "some benchmarks are slower here");
     }
 
     #[test]

@@ -69,7 +69,7 @@ impl Pattern {
         };
         let unit = unit_in(pattern).filter(|it| better.is_none_or(|better| it.better == better));
         let Some(better) = better.or(unit.as_ref().map(|it| it.better)) else {
-            let advice = "say whether the higher or the lower one is better";
+            let advice = "add --better lower, or --better higher";
             return Err(PatternError(format!(
                 "`{pattern}` has no unit such as ns or ops/s: {advice}"
             )));

@@ -5,6 +5,9 @@ use tenure_model::{
 };
 use tenure_report::numbers::{counted, number, ratio, scaled};
 
+/// Of more rounds nobody asks how many: what is measured is too noisy.
+const MAX_ROUNDS_SHOWN: u64 = 1000;
+
 /// How the interval of a speedup is written.
 pub(super) fn interval(speedup: Speedup) -> String {
     let [low, high] = speedup.range.map(ratio);
@@ -29,11 +32,13 @@ pub(crate) fn verdict(row: &ComparedBenchmark) -> String {
             let more = counted(more_rounds, "more round");
             format!("about {}×, too few rounds to be sure: {more}", ratio(median))
         }
-        ComparisonVerdict::NotResolved { more_rounds } => format!(
-            "not resolved {}: about {} would show 5 %",
-            interval(row.speedup),
-            counted(more_rounds, "more round")
-        ),
+        ComparisonVerdict::NotResolved { more_rounds } => {
+            let more = match more_rounds {
+                ..=MAX_ROUNDS_SHOWN => format!("about {}", counted(more_rounds, "more round")),
+                _ => format!("over {MAX_ROUNDS_SHOWN} more rounds"),
+            };
+            format!("not resolved {}: {more} would show 5 %", interval(row.speedup))
+        }
     }
 }
 
@@ -101,6 +106,7 @@ pub(crate) fn capital(text: &str) -> String {
 
 fn duration(seconds: f64) -> String {
     match seconds {
+        ..1.0 => "under 1 s".to_owned(),
         ..100.0 => format!("{seconds:.0} s"),
         ..6000.0 => format!("{:.0} min", seconds / 60.0),
         _ => format!("{:.1} h", seconds / 3600.0),
@@ -113,9 +119,12 @@ pub(super) fn notes(it: &Comparison) -> Vec<String> {
     notes.extend(control(it));
     notes.extend(disturbed(it));
     if it.rows.len() > 1 {
-        let count = it.rows.len();
+        let all = match it.rows.len() {
+            2 => "both".to_owned(),
+            count => format!("all {count}"),
+        };
         notes.push(format!(
-            "The intervals of all {count} benchmarks together contain the true ratios with a probability of 95 %"
+            "The intervals of {all} benchmarks together contain the true ratios with a probability of 95 %"
         ));
     }
     notes.extend(it.notes.iter().map(|note| capital(note)));
@@ -129,7 +138,9 @@ fn control(it: &Comparison) -> Option<String> {
     };
     let is_apart = |row: &&ComparedBenchmark| {
         let [low, high] = row.control.range;
-        low > 1.0 || high < 1.0
+        // Of too few rounds the range is no interval yet.
+        let is_interval = !matches!(row.verdict, ComparisonVerdict::TooFewRounds { .. });
+        is_interval && (low > 1.0 || high < 1.0)
     };
     if let Some(row) = it.rows.iter().find(is_apart) {
         let of = if it.rows.len() > 1 {
@@ -221,11 +232,28 @@ mod tests {
     }
 
     #[test]
+    fn what_no_number_of_rounds_shows_has_no_number() {
+        let mut row = fixtures::one().rows.remove(0);
+        row.verdict = ComparisonVerdict::NotResolved { more_rounds: 13_450 };
+        assert!(verdict(&row).ends_with("]: over 1000 more rounds would show 5 %"));
+    }
+
+    #[test]
+    fn two_benchmarks_are_both() {
+        let mut comparison = fixtures::many();
+        comparison.rows.truncate(2);
+        let said = notes(&comparison);
+        assert!(said.iter().any(|note| note.starts_with("The intervals of both benchmarks")));
+    }
+
+    #[test]
     fn a_control_that_is_not_1_is_said_to_matter() {
         let mut comparison = fixtures::one();
         assert_eq!(notes(&comparison)[0], "Control: before against itself is 0.99 to 1.01");
         comparison.rows[0].control = Speedup { median: 1.1, range: [1.05, 1.15] };
         assert!(notes(&comparison)[0].ends_with("so only more than that counts"));
+        comparison.rows[0].verdict = ComparisonVerdict::TooFewRounds { more_rounds: 4 };
+        assert_eq!(notes(&comparison)[0], "Control: before against itself is 1.05 to 1.15");
     }
 
     #[test]
