@@ -16,7 +16,7 @@ use crate::failure::EarlyEnd;
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::progress::ProgressDisplay;
-use crate::values::{count, duration, percent, threads, variable};
+use crate::values::{duration, percent, rounds, threads, variable};
 
 /// Measure which of two programs is faster, with an interval
 ///
@@ -72,7 +72,7 @@ pub(crate) struct CompareArgs {
     within: f64,
 
     /// Stop after N rounds
-    #[arg(long, value_name = "N", default_value = "40", value_parser = count)]
+    #[arg(long, value_name = "N", default_value = "40", value_parser = rounds)]
     rounds: usize,
 
     /// Stop after this time [default: 5m, but not before intervals have their probability]
@@ -127,14 +127,22 @@ enum BetterArg {
 
 pub(crate) fn run(arguments: &CompareArgs) -> Result<(), EarlyEnd> {
     let metric = arguments.metric.metric()?;
-    let files = [&arguments.json, &arguments.html, &arguments.markdown];
-    files.into_iter().flatten().try_for_each(|path| output::check(path))?;
+    let files =
+        [("json", &arguments.json), ("html", &arguments.html), ("markdown", &arguments.markdown)];
+    output::check_all(
+        files.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?))),
+    )?;
     let interrupt = Interrupt::catch()?;
     let came = interrupt.handle();
     let stop = || came.get();
 
     let checkouts = arguments.checkouts()?;
     let commands = arguments.commands(&checkouts)?;
+    if arguments.threads.is_empty() && commands.iter().any(MeasuredCommand::has_threads) {
+        let line =
+            "{threads} stands for the numbers of --threads, which is not given: add --threads 1,2";
+        return Err(EarlyEnd::Input(line.to_owned()));
+    }
     if !arguments.threads.is_empty() && !commands.iter().all(MeasuredCommand::has_threads) {
         let line =
             "--threads takes {threads} in each command, or in --env such as GOMAXPROCS={threads}";
@@ -154,7 +162,7 @@ pub(crate) fn run(arguments: &CompareArgs) -> Result<(), EarlyEnd> {
         metric,
         threads: arguments.threads.iter().map(|it| *it as u64).collect(),
         within: arguments.within,
-        rounds: arguments.rounds.max(1),
+        rounds: arguments.rounds,
         time: arguments.time,
     };
     let comparison = request.compare(&stop, &ProgressDisplay::new())?;
@@ -227,6 +235,10 @@ impl CompareArgs {
             [one] if has_sides => [one.clone(), one.clone()],
             words if has_sides => [0; 2].map(|_| shell_line(words)),
             [before, after] => [before.clone(), after.clone()],
+            [_, _, more @ ..] if more.iter().any(|word| word.starts_with('-')) => {
+                let line = "two commands are compared, each in quotes, after `--`; the options of compare go before it";
+                return Err(EarlyEnd::Input(line.to_owned()));
+            }
             _ => {
                 let line = "two commands are compared, each in quotes: tenure compare -- './old --bench' './new --bench'; or one with --before REV";
                 return Err(EarlyEnd::Input(line.to_owned()));
@@ -279,8 +291,10 @@ impl CompareArgs {
 }
 
 fn ready(text: &str) -> Result<Ready, EarlyEnd> {
-    if let Ok(port) = text.parse() {
-        return Ok(Ready::Port(port));
+    if text.chars().all(|letter| letter.is_ascii_digit()) {
+        let port = text.parse().ok().filter(|port| *port > 0);
+        let error = || EarlyEnd::Input(format!("--ready {text}: a port is from 1 to {}", u16::MAX));
+        return port.map(Ready::Port).ok_or_else(error);
     }
     let pattern =
         text.parse().map_err(|error| EarlyEnd::Input(format!("--ready {text:?}: {error}")));

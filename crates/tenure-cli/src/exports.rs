@@ -1,6 +1,5 @@
 //! The options that write findings to files, one for each format: `--json FILE`, `--html FILE`.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
@@ -47,15 +46,7 @@ impl FromArgMatches for Exports {
 impl Exports {
     /// Refuses two formats in one file, and files that cannot be written.
     pub(crate) fn check(&self) -> Result<(), EarlyEnd> {
-        let mut options = HashMap::new();
-        for (format, path) in &self.0 {
-            if let Some(other) = options.insert(path, format.option) {
-                let line = format!("--{other} and --{} cannot write the same file", format.option);
-                return Err(EarlyEnd::Input(line));
-            }
-            output::check(path)?;
-        }
-        Ok(())
+        output::check_all(self.0.iter().map(|(format, path)| (format.option, path.as_path())))
     }
 
     /// The files that are pages.

@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::io;
 use std::path::Path;
 
+use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 #[cfg(unix)]
 use tenure_measure::command::RunError;
@@ -21,6 +22,9 @@ pub(crate) enum EarlyEnd {
     Program(u8),
     /// Ctrl-C ended the work early. What there is of it is printed.
     Interrupted,
+    /// Ctrl-C ended the work before there was anything to print.
+    #[cfg(unix)]
+    InterruptedAtOnce,
     /// No failure: the text of `--help` or `--version`.
     Help(String),
     /// The reader of standard output has gone.
@@ -31,7 +35,7 @@ pub(crate) enum EarlyEnd {
 impl From<RunError> for EarlyEnd {
     fn from(error: RunError) -> Self {
         match error {
-            RunError::Stopped => Self::Interrupted,
+            RunError::Stopped => Self::InterruptedAtOnce,
             RunError::Failed(line) => Self::Input(line),
         }
     }
@@ -111,8 +115,8 @@ fn valid_values(error: &clap::Error) -> Option<String> {
 fn help() -> String {
     let mut words = std::env::args().skip(1);
     match words.next().as_deref() {
-        Some(command @ ("bench" | "layout" | "run" | "sim" | "watch")) => {
-            format!("tenure {command} --help")
+        Some(word) if crate::CommandLine::command().find_subcommand(word).is_some() => {
+            format!("tenure {word} --help")
         }
         _ => "tenure --help".to_owned(),
     }

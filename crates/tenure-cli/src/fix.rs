@@ -17,7 +17,7 @@ use crate::failure::EarlyEnd;
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::progress::ProgressDisplay;
-use crate::values::{count, duration};
+use crate::values::{change, duration, rounds};
 
 /// Make the changes of a report in a copy of the source, test and measure them, and write a patch of those that pay
 ///
@@ -33,7 +33,7 @@ use crate::values::{count, duration};
                         early, after it wrote what was done.")]
 pub(crate) struct FixArgs {
     /// Try these changes of the report, by their numbers [default: the first three]
-    #[arg(value_name = "N")]
+    #[arg(value_name = "N", value_parser = change)]
     numbers: Vec<u64>,
 
     /// The benchmark: a command, or one line in quotes
@@ -60,7 +60,7 @@ pub(crate) struct FixArgs {
     metric: MetricArgs,
 
     /// Compare in at most N rounds
-    #[arg(long, value_name = "N", default_value = "20", value_parser = count)]
+    #[arg(long, value_name = "N", default_value = "20", value_parser = rounds)]
     rounds: usize,
 
     /// Compare each change for at most this time [default: 5m, but not before intervals have their probability]
@@ -93,7 +93,11 @@ enum DependencyArg {
 
 pub(crate) fn run(arguments: &FixArgs) -> Result<(), EarlyEnd> {
     let metric = arguments.metric.metric()?;
-    arguments.json.iter().chain([&arguments.patch]).try_for_each(|path| output::check(path))?;
+    if output::is_stdout(&arguments.patch) {
+        return Err(EarlyEnd::Input("--patch takes a file, such as fix.patch".to_owned()));
+    }
+    let files = [("json", arguments.json.as_deref()), ("patch", Some(arguments.patch.as_path()))];
+    output::check_all(files.into_iter().filter_map(|(option, path)| Some((option, path?))))?;
     let report = arguments.from.as_deref().map(diff::read).transpose().map_err(EarlyEnd::input)?;
     let here = here()?;
     let interrupt = Interrupt::catch()?;
@@ -114,7 +118,7 @@ pub(crate) fn run(arguments: &FixArgs) -> Result<(), EarlyEnd> {
             DependencyArg::Tenure => Padding::Tenure,
         },
         metric,
-        rounds: arguments.rounds.max(1),
+        rounds: arguments.rounds,
         time: arguments.time,
         keep_predicted: arguments.keep_predicted,
     };
@@ -156,6 +160,9 @@ impl FixArgs {
                 it.name
             );
         }
+        if text.is_empty() {
+            "\nNo patch: no change was kept.\n".clone_into(&mut text);
+        }
         output::print(&text)
     }
 
@@ -191,6 +198,9 @@ fn recorded(
         }
     }
     let ran = run(&["--json", &file.path().to_string_lossy()], words.to_vec())?;
-    diff::read(file.path())
-        .map_err(|error| failed(ran.failure.unwrap_or_else(|| error.to_string())))
+    // What a program did before it failed is not the benchmark.
+    if let Some(failure) = ran.failure {
+        return Err(failed(failure));
+    }
+    diff::read(file.path()).map_err(|error| failed(error.to_string()))
 }

@@ -86,6 +86,11 @@ fn report(failure: EarlyEnd) -> ExitCode {
         EarlyEnd::Check => ExitCode::from(1),
         EarlyEnd::Program(status) => ExitCode::from(status),
         EarlyEnd::Interrupted => ExitCode::from(failure::INTERRUPTED),
+        #[cfg(unix)]
+        EarlyEnd::InterruptedAtOnce => {
+            eprintln!("interrupted before there was a result");
+            ExitCode::from(failure::INTERRUPTED)
+        }
         EarlyEnd::Help(text) => match output::print(&text) {
             Ok(()) => ExitCode::SUCCESS,
             Err(failure) => report(failure),

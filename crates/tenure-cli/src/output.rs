@@ -1,5 +1,6 @@
 //! Standard output, and files beside it.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -102,6 +103,21 @@ pub(crate) fn print(text: &str) -> Result<(), EarlyEnd> {
         .write_all(text.as_bytes())
         .and_then(|()| output.flush())
         .map_err(|error| EarlyEnd::unprintable(&error))
+}
+
+/// Refuses two options on one file, and files that cannot be written.
+pub(crate) fn check_all<'a>(
+    files: impl IntoIterator<Item = (&'a str, &'a Path)>,
+) -> Result<(), EarlyEnd> {
+    let mut options = HashMap::new();
+    for (option, path) in files {
+        if let Some(other) = options.insert(path, option) {
+            let line = format!("--{other} and --{option} cannot write the same file");
+            return Err(EarlyEnd::Input(line));
+        }
+        check(path)?;
+    }
+    Ok(())
 }
 
 /// Fails early if [`write`] would.

@@ -19,6 +19,15 @@ fn bad_input_is_refused_in_one_line_that_says_what_to_do() {
     refused(&["--server", "a", "--", "b", "c"], &["--ready"]);
     refused(&["--server", "a", "--ready", "[", "--", "b", "c"], &["--ready", "\"[\""]);
     refused(&["--json", "/no/such/file", "--", "true", "true"], &["/no/such/file"]);
+    let same = ["--json", "x", "--html", "x", "--", "true", "true"];
+    refused(&same, &["--json and --html cannot write the same file"]);
+    refused(&["--", "echo {threads}", "true"], &["add --threads 1,2"]);
+    refused(&["--", "a", "b", "--rounds", "3"], &["go before it"]);
+    refused(&["--rounds", "0", "--", "true", "true"], &["above 0"]);
+    let port = ["--server", "a", "--ready", "99999", "--", "b", "c"];
+    refused(&port, &["--ready 99999", "65535"]);
+    refused(&["--metric", "took ([0-9]+)", "--", "a", "b"], &["--better lower"]);
+    refused(&["--bad", "--", "a", "b"], &["tenure compare --help"]);
     refused(&["--env", "x", "--", "true", "true"], &["NAME=VALUE"]);
     refused(&["--after", "HEAD", "--", "true"], &["--before"]);
 }
@@ -35,7 +44,7 @@ fn a_command_that_fails_or_prints_no_figure_is_one_line_after_the_progress() {
     );
     assert_eq!(
         last(compare(&["--", "echo rate: 1", "true"])),
-        "error: a run printed nothing that `rate: ([0-9]+)` is in"
+        "error: `true` printed no number above 0 for `rate: ([0-9]+)`: it printed nothing at all"
     );
 }
 

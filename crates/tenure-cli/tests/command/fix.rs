@@ -3,7 +3,9 @@ use super::support::{is_refused, refused, tenure_in, text};
 #[test]
 fn bad_input_is_refused_in_one_line_that_says_what_to_do() {
     let refused = |words: &[&str], said: &[&str]| refused("fix", words, said);
-    refused(&["one", "--", "true"], &["'one'"]);
+    refused(&["one", "--", "true"], &["'one'", "a change has a number"]);
+    refused(&["--patch", "-", "--", "true"], &["--patch takes a file"]);
+    refused(&["--json", "x", "--patch", "x", "--", "true"], &["cannot write the same file"]);
     refused(&["1", "--from", "no.json", "--", "true"], &["cannot read no.json"]);
     refused(&["--metric", "last", "--", "true"], &["--better"]);
     refused(&["--dependency", "other", "--", "true"], &["--dependency", "tenure"]);
