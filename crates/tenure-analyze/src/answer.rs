@@ -60,7 +60,13 @@ pub(crate) fn answer(report: &Report, gains: Option<&ProgramGains>) -> Answer {
     };
     let (mut changes, mut not_worth) = (Vec::new(), Vec::new());
     match gains {
-        None => changes.extend(report.findings.iter().filter_map(|finding| change(finding, None))),
+        None => {
+            for finding in &report.findings {
+                let Some(change) = change(finding, None) else { continue };
+                let hardly_costs = at_most(finding).is_some_and(|most| most < WORTH - 1.0);
+                if hardly_costs { &mut not_worth } else { &mut changes }.push(change);
+            }
+        }
         Some(gains) => {
             for of in &gains.changes {
                 let finding = report.findings.iter().find(|finding| finding.rank == of.rank);
@@ -85,9 +91,12 @@ pub(crate) fn answer(report: &Report, gains: Option<&ProgramGains>) -> Answer {
     use TimeCause::{NoCpu, OwnWork, SharedLines, Unseen};
     let is_elsewhere =
         time.is_some_and(|time| ![SharedLines, Unseen, OwnWork, NoCpu].contains(&time.dominant));
-    // What shared lines cost comes first only if a change of them pays.
+    let waits = time.is_some_and(|time| time.dominant == SharedLines);
+    // What changes of lines give comes first where something else costs more.
     match time.and_then(held_back) {
-        Some(held_back) if changes.is_empty() => sentences.extend([held_back, of_lines]),
+        Some(held_back) if changes.is_empty() || waits => {
+            sentences.extend([held_back, of_lines]);
+        }
         Some(held_back) if is_elsewhere => {
             sentences.extend([of_lines, format!("More is lost elsewhere. {held_back}")]);
         }
@@ -295,6 +304,16 @@ mod tests {
         assert!(headline.starts_with("Threads that sleep in locks leave 36 %"), "{headline}");
         let headline = answer(&slept, None).headline;
         assert!(headline.ends_with(expected), "{headline}");
+        let mut waits = slept.clone();
+        if let Source::Run(run) = &mut waits.source
+            && let Some(time) = &mut run.time
+        {
+            time.dominant = TimeCause::SharedLines;
+            time.running[0].cause = TimeCause::SharedLines;
+        }
+        let headline = answer(&waits, None).headline;
+        let expected = "Waiting for shared cache lines takes 40 % of its 4 CPUs. ";
+        assert!(headline.starts_with(expected), "{headline}");
         slept.findings.clear();
         let headline = answer(&slept, None).headline;
         assert!(headline.starts_with("Threads that sleep in locks leave 36 %"), "{headline}");
@@ -306,6 +325,13 @@ mod tests {
         }
         let headline = answer(&slept, None).headline;
         assert!(headline.ends_with("slept for could not be seen: 36 % of the CPUs."), "{headline}");
+        let mut rare = fixtures::watched();
+        for finding in &mut rare.findings {
+            finding.observed.as_mut().unwrap().evidence.as_mut().unwrap().share = [0.001, 0.02];
+        }
+        let rare = answer(&rare, None);
+        assert!(rare.changes.is_empty() && !rare.not_worth.is_empty(), "{rare:?}");
+        assert!(rare.headline.contains("those found cost at most 4.0 %"), "{rare:?}");
         let mut silent = report.clone();
         silent.findings.clear();
         assert_eq!(answer(&silent, None).headline, "No contended cache line was found.");
