@@ -49,16 +49,16 @@ impl RemedyOf {
                 Some(
                     Declaration::Elements { .. } | Declaration::Words { .. } | Declaration::Boxed,
                 ) => {
-                    format!("pad elements of {object} to a line")
+                    format!("pad elements of {object} to a cache line")
                 }
                 Some(Declaration::Array { name, .. }) if !name.is_empty() => {
-                    format!("pad elements of `{name}` to a line")
+                    format!("pad elements of `{name}` to a cache line")
                 }
                 Some(Declaration::Variables { names }) if names.len() > 1 => {
-                    format!("put {} on lines of their own", words::listed(names, target))
+                    format!("put {} on cache lines of their own", words::listed(names, target))
                 }
-                _ if self.words.len() > 1 => format!("put {listed} on lines of their own"),
-                _ => format!("put {listed} on its own line"),
+                _ if self.words.len() > 1 => format!("put {listed} on cache lines of their own"),
+                _ => format!("put {listed} on its own cache line"),
             },
             Remedy::AddForLoop => format!("add to {listed} once, without a loop"),
             Remedy::AddForLock => format!("add to {listed} without the lock"),
@@ -74,7 +74,7 @@ impl RemedyOf {
             }
             Remedy::Borrow => format!("use {counted} without a reference"),
             Remedy::Revocable => format!("keep one {counted} reference per thread"),
-            Remedy::ReadUnlocked => format!("read what {listed} guards without it"),
+            Remedy::ReadUnlocked => format!("read what {listed} guards without taking it"),
             Remedy::SharedLock => format!("let readers of {listed} not share it"),
             Remedy::Shard => format!("shard {object} by key"),
             Remedy::TestBeforeStore => format!("test {listed} before storing it"),
@@ -296,7 +296,7 @@ mod tests {
     #[test]
     fn a_change_is_said_in_the_programs_own_words() {
         for (remedy, word, object, expected) in [
-            (Remedy::Apart, "refs", "Session", "put `refs` on its own line"),
+            (Remedy::Apart, "refs", "Session", "put `refs` on its own cache line"),
             (Remedy::Cells, "data.hits", "ArcInner<App>", "count `hits` per thread"),
             (Remedy::Cells, "", "HITS", "count `HITS` per thread"),
             (Remedy::OwnObject, "stack.inner", "a::Pool<b::Cache, F>", "keep a `Cache` per thread"),
@@ -329,7 +329,7 @@ mod tests {
         let of = |language| repair(&steps, &member(language), 64, true);
         let rust = of(Some(Language::Rust));
         assert_eq!((&*rust.name, rust.bytes, rust.per_thread), ("cells + apart", 64, true));
-        assert_eq!(rust.brief, "count `hits` per thread, and put `hits` on its own line");
+        assert_eq!(rust.brief, "count `hits` per thread, and put `hits` on its own cache line");
         assert!(rust.text.starts_with("Count `hits` in a cell"), "{}", rust.text);
         assert!(rust.text.ends_with("`Stats` is at src/stats.rs:9."), "{}", rust.text);
         assert_eq!(rust.code.len(), 4);

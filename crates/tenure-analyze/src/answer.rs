@@ -6,7 +6,7 @@ use tenure_model::{
 };
 use tenure_report::numbers::{counted, share, times_on};
 
-use crate::advice::{held_back, unfair};
+use crate::advice::{advice as advice_on, held_back, unfair};
 
 /// What a headline says as long as predictions may follow.
 const NOT_YET: &str = "What changes would give is not predicted yet.";
@@ -104,7 +104,7 @@ pub(crate) fn answer(report: &Report, gains: Option<&ProgramGains>) -> Answer {
     }
     sentences.extend(time.and_then(unseen));
     let advice = time.filter(|_| changes.is_empty() || is_elsewhere);
-    let (headline, advice) = (sentences.join(" "), advice.and_then(crate::advice::advice));
+    let (headline, advice) = (sentences.join(" "), advice.and_then(advice_on));
     Answer { headline, changes, together, not_worth, advice }
 }
 
@@ -138,6 +138,7 @@ fn of_lines(
     changes: &[ProposedChange],
     together: &[Gain],
 ) -> String {
+    let has_time = matches!(&report.source, Source::Run(run) if run.time.is_some());
     let gains = match (together, changes.first()) {
         ([], Some(change)) => &change.gains,
         _ => together,
@@ -151,7 +152,11 @@ fn of_lines(
                 report.findings.iter().map(at_most).try_fold(0.0, |sum, it| Some(sum + it?));
             match least {
                 Some(most) if most < WORTH - 1.0 => {
-                    format!("Cache lines hardly matter: those found cost at most {}.", share(most))
+                    format!(
+                        "Cache lines hardly matter: those found cost at most {}{}.",
+                        share(most),
+                        coverage(report).map(missed).unwrap_or_default()
+                    )
                 }
                 _ => format!("{}, but {known}.", lines(report)),
             }
@@ -163,7 +168,9 @@ fn of_lines(
                 count => format!("{} together", counted(count, "change")),
             };
             let gains = times_on(gains.iter().map(|gain| (gain.range, gain.cpus)));
-            format!("{what} would let it do {gains}.")
+            // Where the time went is known of a watched program alone.
+            let first = if has_time { String::new() } else { format!("{}. ", lines(report)) };
+            format!("{first}{what} would let it do {gains}.")
         }
     }
 }
@@ -182,21 +189,33 @@ fn at_most(finding: &Finding) -> Option<f64> {
     Some(finding.observed.as_ref()?.evidence?.share[1])
 }
 
+fn coverage(report: &Report) -> Option<&Coverage> {
+    let Source::Run(run) = &report.source else { return None };
+    run.watched.as_ref()?.coverage.as_ref()
+}
+
+/// What a line without a finding may cost: `; one that costs less than 12 % could have been missed`.
+fn missed(coverage: &Coverage) -> String {
+    /// Less is nothing that a reader has to know first.
+    const MAX_SILENT: f64 = 0.15;
+    let of = match coverage.unseen() {
+        unseen @ MAX_SILENT.. => format!(" of the {} that could be seen", share(1.0 - unseen)),
+        _ => String::new(),
+    };
+    format!("; one that costs less than {}{of} could have been missed", share(coverage.excludes))
+}
+
 fn without_findings(report: &Report) -> String {
     let Source::Run(run) = &report.source else {
         return "No contended cache line was found.".to_owned();
     };
-    let coverage = run.watched.as_ref().and_then(|watched| watched.coverage.as_ref());
-    match (coverage, run.left_out) {
-        _ if !run.doubts.is_empty() || coverage.is_some_and(Coverage::is_too_little) => {
+    match (coverage(report), run.left_out) {
+        (coverage, _)
+            if !run.doubts.is_empty() || coverage.is_some_and(Coverage::is_too_little) =>
+        {
             "Too little was seen to say whether a cache line is contended.".to_owned()
         }
-        (Some(coverage), _) => {
-            let most = share(coverage.excludes);
-            format!(
-                "No cache line was seen to be contended: none costs more than {most} of what was seen."
-            )
-        }
+        (Some(coverage), _) => format!("No contended cache line was found{}.", missed(coverage)),
         (None, 0) => "No contended cache line was found.".to_owned(),
         (None, left_out) => {
             let are = if left_out == 1 { "is" } else { "are" };
@@ -283,13 +302,11 @@ mod tests {
         assert_eq!(order, [(1, other), (2, one)]);
         assert_eq!(
             both.headline,
-            "2 changes together would let it do 2.0 to 3.0× as much on 16 CPUs."
+            "3 contended cache lines. 2 changes together would let it do 2.0 to 3.0× as much on 16 CPUs."
         );
         let single = of(vec![gain(one, 1.5, None), gain(other, 1.01, None)], &[]);
         assert!(
-            single
-                .headline
-                .starts_with("One change would let it do 1.4 to 1.7× as much on 2 CPUs, and 1.4"),
+            single.headline.ends_with("as much on 2 CPUs, and 1.4 to 1.7× on 16."),
             "{single:?}"
         );
         assert_eq!((single.not_worth[0].number, single.not_worth[0].finding), (2, other));

@@ -123,8 +123,9 @@ fn calls(waits: &Waits, kernel: f64, code: &dyn Fn(u64) -> Option<Code>) -> Vec<
 fn functions(waits: &Waits, own: f64, code: &dyn Fn(u64) -> Option<Code>) -> Vec<TimeDetail> {
     let place = |work: &WorkPlace| {
         let at = code(work.code);
-        let name =
-            at.as_ref().map_or_else(|| "code without a name".to_owned(), |at| at.function.clone());
+        let name = at
+            .as_ref()
+            .map_or_else(|| "code without a name".to_owned(), |at| format!("{}()", at.function));
         SampledPlace { name, code: at, caller: work.caller.and_then(code), samples: work.samples }
     };
     by_name(waits.own_work.iter().map(place), own)
@@ -391,7 +392,7 @@ mod tests {
         };
         let details = own(0.0);
         let [first, second] = &details[..] else { panic!("{details:?}") };
-        assert_eq!((&*first.name, &*second.name), ("f1", "f4"));
+        assert_eq!((&*first.name, &*second.name), ("f1()", "f4()"));
         assert!(
             (first.share - 0.72).abs() < 1e-9,
             "eight of ten samples of nine tenths: {first:?}"

@@ -29,10 +29,12 @@ pub struct Advice {
     pub place: String,
     /// What to do: an imperative, such as "hold `pool` for less".
     pub what: String,
-    /// How many times as much the program does, at most, on the CPUs that it has: once all of that time is work. `None` if there
-    /// is no such bound.
+    /// The CPUs that the program has, a part of one as one.
+    pub cpus: u64,
+    /// How many times as much it does there, at least, once all of that time is work: by the time alone, so only roughly. `None` if
+    /// nothing follows from the time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at_most: Option<f64>,
+    pub at_least: Option<f64>,
 }
 
 /// A change of the source, and what it gives the whole program.
@@ -47,7 +49,7 @@ pub struct ProposedChange {
     /// Whether that is where the line is used most: its declaration is not known.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_use: bool,
-    /// What to change: an imperative, such as "put `refs` on its own line".
+    /// What to change: an imperative, such as "put `refs` on its own cache line".
     pub what: String,
     /// Whether `tenure fix` can make it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -117,7 +117,7 @@ mod tests {
         TriedChange {
             number: 1,
             place: "stats.rs:18".to_owned(),
-            what: "put `read` on its own line".to_owned(),
+            what: "put `read` on its own cache line".to_owned(),
             predicted: vec![
                 Gain { cpus: 2, range: [2.1, 3.0] },
                 Gain { cpus: 16, range: [2.9, 5.3] },
@@ -155,12 +155,12 @@ mod tests {
         assert_eq!(
             text,
             "cargo bench: 2 changes tried, 1 in the patch. A processor, 2 CPUs.\n\n  \
-             1  stats.rs:18  put `read` on its own line\n     \
+             1  stats.rs:18  put `read` on its own cache line\n     \
              Kept: it is faster here.\n     \
              Measured here: 1.31× faster [1.24, 1.38].\n     \
              Predicted: 2.1 to 3.0× on 2 CPUs, 2.9 to 5.3× on 16 CPUs.\n     \
              Recorded again, its line is silent.\n  \
-             2  stats.rs:18  put `read` on its own line\n     \
+             2  stats.rs:18  put `read` on its own cache line\n     \
              Withdrawn: its tests fail: test a ... FAILED\n     \
              Predicted: 2.1 to 3.0× on 2 CPUs, 2.9 to 5.3× on 16 CPUs.\n\n\
              No tests were run: name them by --test.\n"

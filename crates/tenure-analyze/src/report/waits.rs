@@ -44,14 +44,14 @@ pub(super) fn time(
     Some(time::split(waits, &running, detail))
 }
 
-/// `worker, in Pool::take (pool.rs:80)`.
+/// `a thread worker, in Pool::take() (pool.rs:80)`.
 fn holder(reason: &WaitReason, thread: &str, names: &ProcessNames<'_>) -> String {
     match reason.holder_code.and_then(|code| names.code(code)) {
         Some(Code { function, line: Some(line), .. }) => {
-            format!("{thread}, in {function} ({})", short_place(&line))
+            format!("thread `{thread}`, in {function}() ({})", short_place(&line))
         }
-        Some(code) => format!("{thread}, in {}", code.function),
-        None => thread.to_owned(),
+        Some(code) => format!("thread `{thread}`, in {}()", code.function),
+        None => format!("thread `{thread}`"),
     }
 }
 

@@ -312,7 +312,7 @@ pub struct Repair {
     /// The place in the source that it changes.
     #[serde(default)]
     pub target: Target,
-    /// What to change, in the program's own words: an imperative, such as "put `refs` on its own line".
+    /// What to change, in the program's own words: an imperative, such as "put `refs` on its own cache line".
     #[serde(default)]
     pub brief: String,
     /// What to do: a sentence for each.

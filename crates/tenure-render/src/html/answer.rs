@@ -14,7 +14,7 @@ pub(super) struct AnswerView {
     on_cpus: Vec<String>,
     changes: Vec<ChangeView>,
     not_worth: Option<String>,
-    places: Option<&'static str>,
+    read_so: Option<String>,
     try_it: Option<Parts>,
     /// Where the time of all CPUs went, and how many it used.
     time: Vec<TimeRow>,
@@ -45,8 +45,8 @@ impl AnswerView {
         let (Source::Run(run), Some(answer)) = (&report.source, &report.answer) else {
             return None;
         };
-        let on_cpus = prose::on_cpus(answer, run);
-        let changes = prose::changes(answer, run).into_iter().map(|mut row| ChangeView {
+        let on_cpus = prose::on_cpus(answer);
+        let changes = prose::changes(answer).into_iter().map(|mut row| ChangeView {
             gains: {
                 row.gains.resize(on_cpus.len(), String::new());
                 row.gains
@@ -66,7 +66,7 @@ impl AnswerView {
             changes: changes.collect(),
             on_cpus,
             not_worth: prose::not_worth(answer),
-            places: prose::places(answer),
+            read_so: prose::read_so(answer),
             try_it: prose::try_it(answer, run).map(|said| marked(&said)),
             time: time.map(prose::time).into_iter().flatten().map(row).collect(),
             used: time.map(prose::used),

@@ -19,7 +19,7 @@ pub(crate) struct ChangeRow {
 }
 
 /// The changes that pay, all of them together, and what to do about what no cache line costs.
-pub(crate) fn changes(answer: &Answer, run: &Run) -> Vec<ChangeRow> {
+pub(crate) fn changes(answer: &Answer) -> Vec<ChangeRow> {
     let row = |change: &ProposedChange| ChangeRow {
         number: change.number.to_string(),
         place: short_place(&change.place),
@@ -37,31 +37,32 @@ pub(crate) fn changes(answer: &Answer, run: &Run) -> Vec<ChangeRow> {
         unnumbered(String::new(), all.to_owned(), gains)
     });
     let advice = answer.advice.as_ref().map(|advice| {
-        let most = advice.at_most.filter(|_| run.time.is_some());
-        let gain = most.map(|most| format!("at most {}", times([most; 2])));
+        let gain = advice.at_least.map(|least| format!("{} or more", times([least; 2])));
         unnumbered(short_place(&advice.place), advice.what.clone(), gain.into_iter().collect())
     });
     answer.changes.iter().map(row).chain(together).chain(advice).collect()
 }
 
-/// What the places in the table are, if they are not declarations: a sentence.
-pub(crate) fn places(answer: &Answer) -> Option<&'static str> {
-    let is_any = answer.changes.iter().any(|change| change.is_use);
-    is_any.then_some("Where the compiler leaves out the declaration, the place is the busiest use.")
+/// What the gains and places in the table are: a sentence or two.
+pub(crate) fn read_so(answer: &Answer) -> Option<String> {
+    let has_gains = answer.changes.iter().any(|change| !change.gains.is_empty());
+    let gains = has_gains
+        .then_some("Gains are over the unchanged program on as many CPUs, with a thread on each.");
+    let has_uses = answer.changes.iter().any(|change| change.is_use);
+    let places = has_uses
+        .then_some("Where the compiler leaves out the declaration, the place is the busiest use.");
+    let said: Vec<_> = gains.into_iter().chain(places).collect();
+    (!said.is_empty()).then(|| said.join(" "))
 }
 
 /// `on 2 CPUs`, over each column of gains; none before anything was predicted.
-pub(crate) fn on_cpus(answer: &Answer, run: &Run) -> Vec<String> {
-    let on = |cpus: String| format!("on {cpus}");
-    let with_gains = answer.changes.iter().find(|change| !change.gains.is_empty());
-    let gains = with_gains.map(|change| &change.gains);
-    let columns = gains.into_iter().flatten().map(|gain| on(counted(gain.cpus, "CPU")));
-    let columns: Vec<_> = columns.collect();
-    let at_most = answer.advice.as_ref().and_then(|advice| advice.at_most);
-    match run.time.as_ref().filter(|_| at_most.is_some() && columns.is_empty()) {
-        Some(time) => vec![on(counted(scaled(time.cpus), "CPU"))],
-        None => columns,
+pub(crate) fn on_cpus(answer: &Answer) -> Vec<String> {
+    let on = |cpus| format!("on {}", counted(cpus, "CPU"));
+    if let Some(change) = answer.changes.iter().find(|change| !change.gains.is_empty()) {
+        return change.gains.iter().map(|gain| on(gain.cpus)).collect();
     }
+    let advised = answer.advice.iter().filter(|advice| advice.at_least.is_some());
+    advised.map(|advice| on(advice.cpus)).collect()
 }
 
 /// What a change gives; of one that pays only with another, which.
@@ -144,9 +145,12 @@ pub(crate) fn time(time: &TimeSplit) -> Vec<(String, String)> {
 
 /// `in the kernel: futex 17 %, mmap 3.0 %`.
 fn what(part: &TimePart, of_cpus: f64, cause: &str) -> String {
-    /// More are in the page and in JSON.
+    /// More are in JSON: the second as well, if it is less than this.
     const MAX_DETAILS: usize = 2;
-    let details = part.details.iter().take(MAX_DETAILS).map(|it| detail(it, of_cpus));
+    const WORTH_SAYING: f64 = 0.05;
+    let is_worth = |(at, it): &(usize, &TimeDetail)| *at == 0 || it.share * of_cpus >= WORTH_SAYING;
+    let details = part.details.iter().take(MAX_DETAILS).enumerate().filter(is_worth);
+    let details = details.map(|(_, it)| detail(it, of_cpus));
     let details = details.collect::<Vec<_>>().join(", ");
     if details.is_empty() { cause.to_owned() } else { format!("{cause}: {details}") }
 }
@@ -155,8 +159,8 @@ fn what(part: &TimePart, of_cpus: f64, cause: &str) -> String {
 fn detail(detail: &TimeDetail, of_cpus: f64) -> String {
     let at = detail.code.as_ref().map(place).filter(|at| !at.is_empty());
     let caller = detail.caller.as_ref().map(|caller| match &caller.line {
-        Some(line) => format!("called in {} at {}", caller.function, short_place(line)),
-        None => format!("called in {}", caller.function),
+        Some(line) => format!("called in {}() at {}", caller.function, short_place(line)),
+        None => format!("called in {}()", caller.function),
     });
     let holder = detail.holder.as_ref().map(|holder| format!("held by {holder}"));
     let more: Vec<_> = at.into_iter().chain(caller).chain(holder).collect();
@@ -186,19 +190,11 @@ pub(crate) const fn cause(cause: TimeCause) -> &'static str {
     }
 }
 
-/// `Where the time of its 6 CPUs went (it used 1.8; its threads waited for a CPU for 30 % of their time)`.
+/// `Where the time of its 6 CPUs went (it used 1.8)`.
 pub(crate) fn used(time: &TimeSplit) -> String {
-    /// Less is what any machine does beside.
-    const WORTH_SAYING: f64 = 0.05;
     let cpus = scaled(time.cpus);
     let of = if cpus == "1" { "its CPU".to_owned() } else { format!("its {cpus} CPUs") };
-    let waited = match time.without_cpu {
-        waited @ WORTH_SAYING.. => {
-            format!("; its threads waited for a CPU for {} of their time", share(waited))
-        }
-        _ => String::new(),
-    };
-    format!("Where the time of {of} went (it used {}{waited})", scaled(time.used))
+    format!("Where the time of {of} went (it used {})", scaled(time.used))
 }
 
 #[cfg(test)]
@@ -215,7 +211,7 @@ mod tests {
             finding,
             place: format!("/home/me/s{number}.rs:4"),
             is_use: number == 2,
-            what: "put `a` on its own line".to_owned(),
+            what: "put `a` on its own cache line".to_owned(),
             is_edit: number < 3,
             gains: vec![on(2, 1.0), on(16, gain)],
             moves_to,
@@ -244,8 +240,8 @@ mod tests {
 
     #[test]
     fn a_change_that_pays_with_another_names_it() {
-        let (answer, run) = (answer(), run());
-        let rows = changes(&answer, &run);
+        let answer = answer();
+        let rows = changes(&answer);
         let gains: Vec<_> = rows.iter().map(|row| &*row.gains[1]).collect();
         assert_eq!(
             gains,
@@ -253,8 +249,8 @@ mod tests {
         );
         assert_eq!(rows[1].gains[0], "1.0 to 1.5×");
         assert_eq!((&*rows[0].place, &*rows[3].what), ("s1.rs:4", "all"));
-        assert!(places(&answer).unwrap().ends_with("the busiest use."), "of the second");
-        assert_eq!(on_cpus(&answer, &run), ["on 2 CPUs", "on 16 CPUs"]);
+        assert!(read_so(&answer).unwrap().ends_with("the busiest use."), "of the second");
+        assert_eq!(on_cpus(&answer), ["on 2 CPUs", "on 16 CPUs"]);
         let of = |rank| of_finding(&answer, rank).unwrap();
         assert!(
             of(3).ends_with("does 1.0 to 1.5× as much on 2 CPUs, and 1.4 to 2.1× on 16"),
@@ -269,21 +265,20 @@ mod tests {
     }
 
     #[test]
-    fn advice_is_a_row_without_a_number_and_bounds_what_it_gives_here() {
-        let mut run = run();
-        run.time = Some(time());
+    fn advice_is_a_row_without_a_number_and_says_what_it_gives_here() {
         let advice = Advice {
             place: "/home/me/pool.rs:7".to_owned(),
             what: "hold it for less".to_owned(),
-            at_most: Some(1.9),
+            cpus: 6,
+            at_least: Some(1.9),
         };
         let alone =
             Answer { advice: Some(advice), changes: Vec::new(), together: Vec::new(), ..answer() };
-        let rows = changes(&alone, &run);
+        let rows = changes(&alone);
         let [row] = &rows[..] else { panic!("one row") };
-        assert_eq!((&*row.number, &*row.place, &*row.gains[0]), ("", "pool.rs:7", "at most 1.9×"));
-        assert_eq!(on_cpus(&alone, &run), ["on 6 CPUs"]);
-        assert_eq!(try_it(&alone, &run), None, "it is no edit");
+        assert_eq!((&*row.number, &*row.place, &*row.gains[0]), ("", "pool.rs:7", "1.9× or more"));
+        assert_eq!(on_cpus(&alone), ["on 6 CPUs"]);
+        assert_eq!(try_it(&alone, &run()), None, "it is no edit");
     }
 
     #[test]
@@ -306,15 +301,12 @@ mod tests {
         let expected = [
             ("36 %", "asleep in locks: pool.lock 30 % (held by worker), log.lock 5.0 %"),
             ("33 %", "taken by other programs"),
-            ("30 %", "its own work: step 15 % (a.rs:7; called in run at a.rs:9)"),
+            ("30 %", "its own work: step 15 % (a.rs:7; called in run() at a.rs:9)"),
         ];
         let rows = super::time(&time());
         let rows: Vec<_> = rows.iter().map(|(share, what)| (&**share, &**what)).collect();
         assert_eq!(rows, expected);
-        assert_eq!(
-            used(&time()),
-            "Where the time of its 6 CPUs went (it used 1.8; its threads waited for a CPU for 30 % of their time)"
-        );
+        assert_eq!(used(&time()), "Where the time of its 6 CPUs went (it used 1.8)");
     }
 
     fn time() -> TimeSplit {

@@ -344,7 +344,7 @@ fn row<'a>(group: &[&'a Word]) -> WordUseRow<'a> {
     WordUseRow { name: both(&Word::name), offset, first, uses }
 }
 
-/// `put `refs` on its own line (+64 bytes an object): the whole program does 1.4 to 1.9× as much on 16 CPUs`. Of an alternative to
+/// `put `refs` on its own cache line (+64 bytes an object): the whole program does 1.4 to 1.9× as much on 16 CPUs`. Of an alternative to
 /// the change that the answer names, only the line alone was simulated.
 pub(crate) fn repair(report: &Report, finding: &Finding, repair: &Repair) -> String {
     let is_first = finding.repairs.first() == Some(repair);

@@ -38,7 +38,7 @@ pub(super) fn render(text: &mut TerminalText, subject: &str, answer: &Answer, ru
 
 /// The table of changes.
 pub(super) fn changes(text: &mut TerminalText, answer: &Answer, run: &Run) {
-    let mut all = prose::changes(answer, run);
+    let mut all = prose::changes(answer);
     if all.is_empty() {
         return;
     }
@@ -47,7 +47,7 @@ pub(super) fn changes(text: &mut TerminalText, answer: &Answer, run: &Run) {
     all.drain(count - left_out..count);
     let style = text.style();
     let widest = |of: &dyn Fn(&prose::ChangeRow) -> usize| all.iter().map(of).max().unwrap_or(0);
-    let columns = prose::on_cpus(answer, run);
+    let columns = prose::on_cpus(answer);
     let gain = |row: &prose::ChangeRow, at: usize| row.gains.get(at).cloned().unwrap_or_default();
     let gain_rooms: Vec<usize> = (columns.iter().enumerate())
         .map(|(at, heading)| widest(&|row| measured(&gain(row, at))).max(measured(heading)))
@@ -82,8 +82,7 @@ pub(super) fn changes(text: &mut TerminalText, answer: &Answer, run: &Run) {
     if left_out > 0 {
         text.quiet(&format!("     {left_out} more below"));
     }
-    let places = prose::places(answer).map(str::to_owned);
-    for sentence in places.into_iter().chain(prose::try_it(answer, run)) {
+    for sentence in prose::read_so(answer).into_iter().chain(prose::try_it(answer, run)) {
         text.quiet_after("     ", &sentence);
     }
 }

@@ -154,7 +154,7 @@ mod tests {
         assert!(predictions(&before, Style::PLAIN).is_empty());
         for line in [
             "2 changes together would let it do 2.1 to 3.0× as much on 16 CPUs.",
-            "  1  server.rs:41  put `refs` on its own line        1.4 to 1.9×",
+            "  1  server.rs:41  put `refs` on its own cache line        1.4 to 1.9×",
             "Predicting took 0.8",
         ] {
             assert!(then.contains(line), "{line}: {then}");
