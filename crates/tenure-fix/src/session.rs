@@ -369,7 +369,8 @@ impl Trial<'_> {
         let mut in_folder = |folder: &Path| {
             for name in types {
                 let mut edited = Vec::new();
-                for place in with.declarations(folder, Some(name), &[]) {
+                let places = with.declarations(folder, Some(name), &[]);
+                for place in self.trees.both[0].compiled(places) {
                     match at(place) {
                         Ok(found) => edited.push(found),
                         Err(refusal) => why = refusal,

@@ -242,6 +242,37 @@ impl TreeCopy {
         };
         list.lines().filter_map(place).collect()
     }
+
+    /// Of these places those in files that cargo's builds have read, as they list them; all where they list none of those files.
+    pub(crate) fn compiled(&self, places: Vec<SourcePlace>) -> Vec<SourcePlace> {
+        let mut read = Vec::new();
+        list_read(&self.target, &mut read);
+        let is_read = |place: &SourcePlace| {
+            let file = place.file.strip_prefix(CRATES).unwrap_or(&place.file);
+            read.iter().any(|it| it.ends_with(file))
+        };
+        match places.iter().any(is_read) {
+            true => places.into_iter().filter(is_read).collect(),
+            false => places,
+        }
+    }
+}
+
+/// Adds the files that the `deps/*.d` of a folder of builds name.
+fn list_read(folder: &Path, read: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let name = entry.file_name();
+        // `target/PROFILE/deps`, or `target/TRIPLE/PROFILE/deps`.
+        if path.is_dir() && name != "build" && name != "incremental" && name != ".fingerprint" {
+            list_read(&path, read);
+        } else if path.extension().is_some_and(|it| it == "d") {
+            let text = fs::read_to_string(&path).unwrap_or_default();
+            read.extend(
+                text.split_ascii_whitespace().map(|word| word.trim_end_matches(':').into()),
+            );
+        }
+    }
 }
 
 /// Makes a tree as another one.
@@ -381,6 +412,28 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_several_declarations_those_in_files_that_were_built_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let deps = folder.path().join("target/release/deps");
+        fs::create_dir_all(&deps).unwrap();
+        let listed =
+            "/t/liba.rlib: /r/a-1.0/src/lib.rs /r/a-1.0/src/wide.rs\n\n/r/a-1.0/src/wide.rs:\n";
+        fs::write(deps.join("a.d"), listed).unwrap();
+        let tree = TreeCopy {
+            root: folder.path().into(),
+            below: PathBuf::new(),
+            user: folder.path().into(),
+            target: folder.path().join("target"),
+        };
+        let place = |file: &str| SourcePlace { file: file.into(), line: 3 };
+        let [wide, narrow] =
+            ["../crates/a-1.0/src/wide.rs", "../crates/a-1.0/src/narrow.rs"].map(place);
+        assert_eq!(tree.compiled(vec![narrow.clone(), wide.clone()]), [wide]);
+        let other = place("src/main.rs");
+        assert_eq!(tree.compiled(vec![narrow.clone(), other.clone()]), [narrow, other]);
+    }
 
     #[test]
     fn a_crate_is_told_from_its_version() {
