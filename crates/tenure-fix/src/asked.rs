@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_edit::{SourceChange, SourcePlace};
-use tenure_model::{Access, Declaration, Finding, Remedy, Repair, Role, Storage, Word};
+use tenure_model::{
+    Access, Declaration, Finding, Means, ProposedChange, Remedy, Repair, Report, Role, Sharing,
+    Storage, Suggestion, Word,
+};
 
 /// Where an edit begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,11 +29,89 @@ pub(crate) enum EditPlace {
     },
 }
 
+/// What a change of a report is about.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum ChangeSubject<'a> {
+    /// A line, by its first repair.
+    Line(&'a Finding),
+    /// An order of a type's members.
+    Order(&'a Suggestion),
+}
+
+impl<'a> ChangeSubject<'a> {
+    /// The changes of a report: those of its answer; of one without the first repair of each finding, and the orders that it suggests.
+    pub(crate) fn all(report: &'a Report) -> Vec<(ProposedChange, Option<Self>)> {
+        let of = |change: &ProposedChange| {
+            report.findings.iter().find(|it| it.rank == change.finding).map(Self::Line)
+        };
+        if let Some(answer) = &report.answer {
+            let changes = answer.changes.iter().chain(&answer.not_worth);
+            return changes.map(|it| (it.clone(), of(it))).collect();
+        }
+        let lines = report.findings.iter().filter(|it| !it.repairs.is_empty()).map(Self::Line);
+        let orders = report.suggestions.iter().filter(|it| it.means == Means::Order);
+        let taken = report.findings.iter().map(|it| it.rank).max().unwrap_or_default();
+        let number = |(index, subject): (u64, Self)| (subject.proposed(index + 1), Some(subject));
+        let orders = (taken..).zip(orders.map(Self::Order)).map(number);
+        lines.map(|subject| (subject.proposed(0), Some(subject))).chain(orders).collect()
+    }
+
+    /// It as a change: a line has its finding's number, an order this one.
+    fn proposed(self, number: u64) -> ProposedChange {
+        let change = |number, place: &Option<String>, what: &str, is_edit| ProposedChange {
+            number,
+            finding: 0,
+            place: place.clone().unwrap_or_default(),
+            is_use: false,
+            what: what.to_owned(),
+            is_edit,
+            gains: Vec::new(),
+            moves_to: None,
+        };
+        match self {
+            Self::Line(it) => {
+                let repair = &it.repairs[0];
+                let change = change(it.rank, &it.declared, &repair.brief, repair.is_edit());
+                ProposedChange { finding: it.rank, is_use: it.declared.is_none(), ..change }
+            }
+            Self::Order(it) => change(number, &it.before.declared, &it.summary, true),
+        }
+    }
+
+    /// The edit and its start, or why there is none.
+    pub(crate) fn edit(self) -> Result<(SourceChange, EditStart), String> {
+        match self {
+            Self::Line(finding) => {
+                let repair = finding.repairs.first();
+                edit(finding, repair.ok_or("the report does not have its finding")?)
+            }
+            Self::Order(it) => {
+                let place = it.before.declared.as_deref().and_then(place);
+                let place = place.ok_or("where it is declared is not known")?;
+                let types = identifiers(&it.type_name, None);
+                // Padding is no member.
+                let members = it.order.iter().filter(|it| !it.starts_with('('));
+                let change = SourceChange::Order { members: members.cloned().collect() };
+                Ok((change, EditStart { types, at: EditPlace::Known(place) }))
+            }
+        }
+    }
+
+    /// Whether a finding of the changed program is what was to go.
+    pub(crate) fn is_still(self, found: &Finding) -> bool {
+        match self {
+            Self::Line(it) => {
+                found.type_name == it.type_name
+                    && found.contended.path == it.contended.path
+                    && found.kind == it.kind
+            }
+            Self::Order(it) => found.type_name == it.type_name,
+        }
+    }
+}
+
 /// The edit and its start, or why there is none.
-pub(crate) fn edit(
-    finding: &Finding,
-    repair: &Repair,
-) -> Result<(SourceChange, EditStart), String> {
+fn edit(finding: &Finding, repair: &Repair) -> Result<(SourceChange, EditStart), String> {
     let storage = finding.observed.as_ref().map(|it| &it.storage);
     let types = identifiers(&finding.type_name, storage);
     let start = |at| EditStart { types: types.clone(), at };
@@ -56,7 +137,11 @@ pub(crate) fn edit(
                     lines if lines.is_empty() => vec![vec![name.clone()]],
                     lines => lines,
                 };
-                Ok((SourceChange::MembersApart { lines }, declared()?))
+                let change = match finding.sharing {
+                    Sharing::Statics { .. } => variables(&lines.concat()),
+                    _ => SourceChange::MembersApart { lines },
+                };
+                Ok((change, declared()?))
             }
             Declaration::Elements { .. } => Ok((SourceChange::TypeApart, declared()?)),
             Declaration::Variables { names } => {
@@ -154,6 +239,13 @@ fn lines(finding: &Finding) -> Vec<Vec<String>> {
     lines
 }
 
+/// Neighbouring variables on lines of their own, by the paths of the words in them.
+fn variables(paths: &[String]) -> SourceChange {
+    let variable = |path: &String| path.split('.').next().unwrap_or_default().to_owned();
+    let names: BTreeSet<_> = paths.iter().map(variable).collect();
+    SourceChange::VariablesApart { names: names.into_iter().collect() }
+}
+
 /// Whether the elements of an array of Rust are a struct of one word, and no number: `SeqLock[97]`.
 fn is_struct(array: &str) -> bool {
     let element = array.split('[').next().unwrap_or_default();
@@ -207,7 +299,7 @@ fn files(finding: &Finding) -> Vec<String> {
 }
 
 /// `file:line`.
-pub(crate) fn place(text: &str) -> Option<SourcePlace> {
+fn place(text: &str) -> Option<SourcePlace> {
     let (file, line) = text.rsplit_once(':')?;
     Some(SourcePlace { file: file.into(), line: line.parse().ok()? })
 }
@@ -264,6 +356,13 @@ mod tests {
         let expected = [vec!["full"], vec!["queue.head", "queue.cached"], vec!["queue.tail"]];
         assert_eq!(lines(&found), expected);
         assert!(!is_of_elements(&found));
+    }
+
+    #[test]
+    fn variables_are_put_apart_once_each() {
+        let paths = ["errors", "stats.read", "stats.written"].map(str::to_owned);
+        let names = ["errors", "stats"].map(str::to_owned).to_vec();
+        assert_eq!(variables(&paths), SourceChange::VariablesApart { names });
     }
 
     #[test]

@@ -10,12 +10,12 @@ use tenure_measure::command::RunError;
 use tenure_measure::compare::CompareRequest;
 use tenure_measure::figures::Metric;
 use tenure_model::{
-    ComparisonEnd, ComparisonVerdict, Finding, FixOutcome, FixReport, Language, Progress,
-    ProposedChange, Report, SourceEdit, TriedChange,
+    ComparisonEnd, ComparisonVerdict, FixOutcome, FixReport, Language, Progress, ProposedChange,
+    Report, SourceEdit, TriedChange,
 };
 use tenure_report::machine;
 
-use crate::asked::{self, EditPlace, EditStart};
+use crate::asked::{ChangeSubject, EditPlace, EditStart};
 use crate::build::{self, Commands, Edited, command};
 use crate::trees::TreeCopies;
 
@@ -124,8 +124,8 @@ impl Trial<'_> {
             self.note("No tests were run: name them by --test".to_owned());
         }
         let mut tried = Vec::new();
-        for change in changes {
-            match self.tried(&change, &report, progress) {
+        for (change, subject) in changes {
+            match self.tried(&change, subject, report.line_bytes, progress) {
                 Ok(change) => tried.push(change),
                 Err(RunError::Stopped) => {
                     self.trees.withdraw()?;
@@ -175,12 +175,12 @@ impl Trial<'_> {
         (self.record)(&tree.here(), build, &self.commands.words)
     }
 
-    /// The changes to try: those of the answer, or of a report without one the first repair of each finding.
-    fn chosen(&self, report: &Report) -> Result<Vec<ProposedChange>, RunError> {
-        let all: Vec<ProposedChange> = match &report.answer {
-            Some(answer) => answer.changes.iter().chain(&answer.not_worth).cloned().collect(),
-            None => report.findings.iter().filter_map(proposed).collect(),
-        };
+    /// The changes to try, with what each is about.
+    fn chosen<'r>(
+        &self,
+        report: &'r Report,
+    ) -> Result<Vec<(ProposedChange, Option<ChangeSubject<'r>>)>, RunError> {
+        let all = ChangeSubject::all(report);
         if all.is_empty() {
             let said = report.answer.as_ref().map_or("the report proposes none", |it| &it.headline);
             let said = said.trim_end_matches('.');
@@ -195,10 +195,10 @@ impl Trial<'_> {
         }
         let mut chosen = Vec::new();
         for number in numbers {
-            match all.iter().find(|it| it.number == *number) {
+            match all.iter().find(|(it, _)| it.number == *number) {
                 Some(change) => chosen.push(change.clone()),
                 None => {
-                    let known: Vec<_> = all.iter().map(|it| it.number.to_string()).collect();
+                    let known: Vec<_> = all.iter().map(|(it, _)| it.number.to_string()).collect();
                     let known = known.join(", ");
                     return Err(format!("the report has no change {number}: it has {known}").into());
                 }
@@ -210,7 +210,8 @@ impl Trial<'_> {
     fn tried(
         &self,
         change: &ProposedChange,
-        report: &Report,
+        about: Option<ChangeSubject<'_>>,
+        line_bytes: u64,
         progress: &dyn Progress,
     ) -> Result<TriedChange, RunError> {
         let subject = format!("change {}", change.number);
@@ -224,12 +225,8 @@ impl Trial<'_> {
             is_silent: None,
             edits: Vec::new(),
         };
-        let finding = report.findings.iter().find(|it| it.rank == change.finding);
-        let asked = finding.and_then(|it| Some((it, it.repairs.first()?)));
-        let asked = asked.ok_or_else(|| "the report does not have its finding".to_owned());
-        let asked =
-            asked.and_then(|(finding, repair)| Ok((finding, asked::edit(finding, repair)?)));
-        let (finding, (edit, start)) = match asked {
+        let asked = about.ok_or_else(|| "the report does not have its finding".to_owned());
+        let (about, (edit, start)) = match asked.and_then(|it| Ok((it, it.edit()?))) {
             Ok(asked) => asked,
             Err(why) => {
                 progress.advance(STEPS);
@@ -237,7 +234,7 @@ impl Trial<'_> {
             }
         };
         progress.at(&subject, "building");
-        let outcome = self.made(&edit, &start, report.line_bytes, &mut tried, &subject, progress);
+        let outcome = self.made(&edit, &start, line_bytes, &mut tried, &subject, progress);
         match outcome {
             Ok(()) => {}
             Err(RunError::Stopped) => return Err(RunError::Stopped),
@@ -249,7 +246,7 @@ impl Trial<'_> {
         }
         progress.at(&subject, "recording again");
         tried.is_silent = match self.recorded(1) {
-            Ok(again) => Some(!again.findings.iter().any(|it| is_same(it, finding))),
+            Ok(again) => Some(!again.findings.iter().any(|it| about.is_still(it))),
             Err(RunError::Stopped) => return Err(RunError::Stopped),
             Err(RunError::Failed(_)) => None,
         };
@@ -489,25 +486,3 @@ const ENDINGS: [(&str, Language); 9] = [
     ("hxx", Language::Cpp),
     ("inl", Language::Cpp),
 ];
-
-/// The first repair of a finding, numbered as the finding is.
-fn proposed(finding: &Finding) -> Option<ProposedChange> {
-    let repair = finding.repairs.first()?;
-    Some(ProposedChange {
-        number: finding.rank,
-        finding: finding.rank,
-        place: finding.declared.clone().unwrap_or_default(),
-        what: repair.brief.clone(),
-        is_use: finding.declared.is_none(),
-        is_edit: repair.is_edit(),
-        gains: Vec::new(),
-        moves_to: None,
-    })
-}
-
-/// Whether a finding of the changed program is the one that was to go.
-fn is_same(one: &Finding, other: &Finding) -> bool {
-    one.type_name == other.type_name
-        && one.contended.path == other.contended.path
-        && one.kind == other.kind
-}

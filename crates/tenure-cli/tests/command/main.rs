@@ -3,6 +3,8 @@
 mod bench;
 #[cfg(unix)]
 mod compare;
+#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64", not(sanitized)))]
+mod faults;
 #[cfg(unix)]
 mod fix;
 mod layout;

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
+use super::declarations::declarators;
 use super::initializers::{own_names, type_name};
 use super::parse::{Parsed, children, declared, is_broken, is_data, lines};
 use crate::Refusal;
@@ -76,6 +77,23 @@ pub(super) fn declaring<'t>(
         declaring[known].lines[number].push(name.to_owned());
     }
     Ok(declaring)
+}
+
+/// The file and the line of the struct that a change at a line is of. Where debugging information has a variable's place, that is the
+/// variable's type.
+pub(super) fn start(all: &[Parsed<'_>], at: usize, line: u64) -> (usize, u64) {
+    let parsed = &all[at];
+    let is_variable = |node: &Node<'_>| {
+        lines(*node).contains(&line) && declarators(*node).into_iter().any(is_data)
+    };
+    let of_variable = || {
+        let type_ =
+            type_name(parsed, parsed.all(&["declaration"]).into_iter().rfind(is_variable)?)?;
+        let (file, found) = Struct::named(all, type_)?;
+        Some((file, lines(found.node).start))
+    };
+    let is_struct = Struct::at(parsed, line, &[]).is_ok();
+    (!is_struct).then(of_variable).flatten().unwrap_or((at, line))
 }
 
 impl<'t> Struct<'t> {

@@ -73,28 +73,25 @@ pub fn edits(
     let parsed: Vec<_> = sources.iter().map(Parsed::new).collect();
     let at = parsed.iter().position(|parsed| parsed.source.file == place.file);
     let at = at.ok_or_else(|| refusal("the file is not among the sources"))?;
-    let line = options.line_bytes;
+    let (at, line) = start(&parsed, change, at, place.line);
+    let bytes = options.line_bytes;
     let mut edits = match change {
-        SourceChange::MembersApart { lines } => {
-            apart::members(&parsed, at, place.line, lines, line)?
-        }
-        SourceChange::TypeApart => apart::type_(&parsed[at], place.line, line)?,
+        SourceChange::MembersApart { lines } => apart::members(&parsed, at, line, lines, bytes)?,
+        SourceChange::TypeApart => apart::type_(&parsed[at], line, bytes)?,
         SourceChange::VariablesApart { names } => {
-            variables::apart(&parsed, at, place.line, names, line)?
+            variables::apart(&parsed, at, line, names, bytes)?
         }
-        SourceChange::Order { members } => order::ordered(&parsed, at, place.line, members)?,
-        SourceChange::CountPerThread { name } => {
-            count::per_thread(&parsed, at, place.line, name, line)?
-        }
-        SourceChange::TestBeforeStore { name } => store::tested(&parsed, at, place.line, name)?,
+        SourceChange::Order { members } => order::ordered(&parsed, at, line, members)?,
+        SourceChange::CountPerThread { name } => count::per_thread(&parsed, at, line, name, bytes)?,
+        SourceChange::TestBeforeStore { name } => store::tested(&parsed, at, line, name)?,
         _ => return Err(refusal("C and C++ have no such edit")),
     };
     if edits.is_empty() {
         return Err(refusal("it is aligned so already"));
     }
-    let names = aligned_types(&parsed, at, change, place.line);
+    let names = aligned_types(&parsed, at, change, line);
     if !names.is_empty() {
-        edits.extend(allocate::aligned(&parsed, &names, line).0);
+        edits.extend(allocate::aligned(&parsed, &names, bytes).0);
     }
     edits.sort();
     edits.dedup();
@@ -113,11 +110,25 @@ pub fn alignment_notes(
     let Some(at) = parsed.iter().position(|parsed| parsed.source.file == place.file) else {
         return Vec::new();
     };
-    let names = aligned_types(&parsed, at, change, place.line);
+    let (at, line) = start(&parsed, change, at, place.line);
+    let names = aligned_types(&parsed, at, change, line);
     if names.is_empty() {
         return Vec::new();
     }
     allocate::aligned(&parsed, &names, options.line_bytes).1
+}
+
+/// The file and the line that a change begins with.
+fn start(parsed: &[Parsed<'_>], change: &SourceChange, at: usize, line: u64) -> (usize, u64) {
+    match change {
+        SourceChange::MembersApart { .. }
+        | SourceChange::TypeApart
+        | SourceChange::Order { .. }
+        | SourceChange::CountPerThread { .. } => members::start(parsed, at, line),
+        SourceChange::VariablesApart { .. }
+        | SourceChange::TestBeforeStore { .. }
+        | SourceChange::Borrow => (at, line),
+    }
 }
 
 /// The names of the types that a change aligns.

@@ -212,6 +212,7 @@ impl<'a> Visit<'a> for VariableUses<'a> {
                 return;
             }
             Expr::Field(field) if self.is_it(&field.base) => return,
+            Expr::Index(index) if self.is_it(&index.expr) => return self.visit_expr(&index.index),
             Expr::Unary(unary)
                 if matches!(unary.op, syn::UnOp::Deref(_)) && self.is_it(&unary.expr) =>
             {

@@ -57,6 +57,27 @@ fn members_of_different_lines_do_not_share_one() {
 }
 
 #[test]
+fn the_struct_of_a_variable_is_found_by_the_variables_line_also_in_a_header() {
+    let header = "typedef struct { int a; int b; } T;\nstruct U { int a; int b; };\n";
+    let aligned = "{ __attribute__((aligned(64))) int a; __attribute__((aligned(64))) int b; }";
+    for (variable, old) in [
+        ("static struct U u;\n", "struct U { int a; int b; }"),
+        ("static T all[2], *t;\n", "struct { int a; int b; }"),
+    ] {
+        let files = [("a.c", variable), ("a.h", header)];
+        let after = changed_files(&files, "static", &members("a")).unwrap();
+        let new = old.replace("{ int a; int b; }", aligned);
+        assert_eq!(after, [variable.to_owned(), header.replacen(old, &new, 1)]);
+    }
+    let text = "struct U { int a; int b; };\nstatic struct U u;\n";
+    let after = changed("a.c", text, "struct U u;", &SourceChange::TypeApart);
+    assert_eq!(after, text.replacen("struct U", "struct __attribute__((aligned(64))) U", 1));
+    let text = "struct U {\n  struct In { int a; int b; } in;\n  int b;\n} u;";
+    let after = changed("a.c", text, "struct In", &members("a"));
+    assert_eq!(after, text.replacen("{ int a; int b; }", aligned, 1));
+}
+
+#[test]
 fn a_member_of_a_member_is_found_in_the_struct_that_declares_it() {
     let queue =
         "template <class T, int N> class queue {\n  T *head;\n  T *tail;\n  T *spare;\n};\n";

@@ -8,12 +8,12 @@ fn program(clone: &str, rest: &str) -> String {
     format!(
         "#![allow(unused)]\nuse std::cell::Cell;\nuse std::sync::{{Arc, Mutex}};\n\
          #[derive(Clone, Debug)]\nstruct State {{ n: u64, lock: Arc<Mutex<u8>> }}\n\
-         struct Server {{ state: Arc<State>, cell: Cell<u8>, guarded: Mutex<Arc<State>> }}\n\
+         struct Server {{ state: Arc<State>, all: Arc<Vec<u64>>, cell: Cell<u8>, guarded: Mutex<Arc<State>> }}\n\
          fn by_ref(state: &Arc<State>) -> u64 {{ state.n }}\nfn inner(state: &State) -> u64 {{ state.n }}\n\
          fn by_value(state: Arc<State>) -> u64 {{ state.n }}\n\
          impl Server {{\n    fn serve(&mut self, shared: &Arc<State>) -> u64 {{\n        {clone}\n        {rest}\n    }}\n}}\n\
          fn main() {{\n    let state = Arc::new(State {{ n: 4, lock: Default::default() }});\n    \
-         let mut server = Server {{ state: state.clone(), cell: Cell::new(1), guarded: Mutex::new(state.clone()) }};\n    \
+         let mut server = Server {{ state: state.clone(), all: Arc::new(vec![1]), cell: Cell::new(1), guarded: Mutex::new(state.clone()) }};\n    \
          println!(\"{{}}\", server.serve(&state));\n}}\n"
     )
 }
@@ -35,6 +35,11 @@ fn a_clone_that_stays_in_its_function_is_borrowed() {
             "let state = self.state.clone();",
             "println!(\"{:?} {:?}\", *state, state); by_value(state.clone())",
             "let state = &self.state;",
+        ),
+        (
+            "let all = self.all.clone();",
+            "let at = all.len() - 1; all[at] + all[0]",
+            "let all = &self.all;",
         ),
         (
             "let state = self.state.clone();",

@@ -1,0 +1,31 @@
+mod threads;
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// What both threads add to.
+#[derive(Default)]
+struct Cache {
+    hits: AtomicU64,
+}
+
+impl Cache {
+    fn hit(&self) {
+        self.hits.fetch_add(1, Relaxed);
+    }
+}
+
+fn counted() -> u64 {
+    let cache = Box::<Cache>::default();
+    threads::run(|| cache.hit(), || cache.hit());
+    cache.hits.load(Relaxed)
+}
+
+fn main() {
+    assert_eq!(counted(), 2 * threads::TIMES);
+    println!("bytes: {}", include_str!("main.rs").len());
+}
+
+#[test]
+fn all_are_counted() {
+    assert_eq!(counted(), 2 * threads::TIMES);
+}

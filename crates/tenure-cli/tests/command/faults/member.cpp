@@ -1,0 +1,38 @@
+#include <atomic>
+#include "threads.h"
+
+// What each of two threads counts.
+class Stats {
+public:
+    void add_read() { read_.fetch_add(1, std::memory_order_relaxed); }
+    void add_written() { written_.fetch_add(1, std::memory_order_relaxed); }
+    long sum() const { return read_ + written_; }
+
+private:
+    std::atomic<long> read_{0};     // of the first
+    std::atomic<long> written_{0};  // of the second
+};
+
+static Stats *stats;
+
+static void *reads(void *unused) {
+    for (int i = 0; i < TIMES; i++) {
+        meet(i);
+        stats->add_read();
+    }
+    return unused;
+}
+
+static void *writes(void *unused) {
+    for (int i = 0; i < TIMES; i++) {
+        meet(i);
+        stats->add_written();
+    }
+    return unused;
+}
+
+int main() {
+    stats = new Stats;
+    run(reads, writes);
+    return stats->sum() != 2 * TIMES;
+}

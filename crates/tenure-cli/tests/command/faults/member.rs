@@ -1,0 +1,30 @@
+mod threads;
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// What each of two threads counts.
+struct Stats {
+    /// Of the first.
+    read: AtomicU64,
+    /// Of the second.
+    written: AtomicU64,
+}
+
+fn counted() -> u64 {
+    let stats = Box::new(Stats { read: AtomicU64::new(0), written: AtomicU64::new(0) });
+    threads::run(
+        || _ = stats.read.fetch_add(1, Relaxed),
+        || _ = stats.written.fetch_add(1, Relaxed),
+    );
+    stats.read.load(Relaxed) + stats.written.load(Relaxed)
+}
+
+fn main() {
+    assert_eq!(counted(), 2 * threads::TIMES);
+    println!("bytes: {}", include_str!("main.rs").len());
+}
+
+#[test]
+fn all_are_counted() {
+    assert_eq!(counted(), 2 * threads::TIMES);
+}
