@@ -1,22 +1,14 @@
 //! What holds a program back besides cache lines, and what to do about that: sentences.
 
+use tenure_model::recording::MEMORY_CALLS;
 use tenure_model::{Advice, TimeCause, TimeDetail, TimePart, TimeSplit, short_place};
-use tenure_report::numbers::{scaled, share};
-
-/// System calls by which a program takes memory from the kernel, changes what may be done with it, and gives it back.
-const MEMORY_CALLS: [&str; 6] = ["mmap", "munmap", "mremap", "mprotect", "madvise", "brk"];
+use tenure_report::numbers::{its_cpus, scaled, share};
 
 /// Those by which it waits until one of several files or sockets is ready, or a client comes.
 const WAITING_CALLS: [&str; 6] = ["accept", "epoll_", "poll", "ppoll", "select", "pselect"];
 
 /// A program whose own work takes so much of its CPUs is not held back.
 const FREE: f64 = 0.8;
-
-/// `2 CPUs`, or `1 CPU`.
-fn cpus(time: &TimeSplit) -> String {
-    let cpus = scaled(time.cpus);
-    if cpus == "1" { "its CPU".to_owned() } else { format!("its {cpus} CPUs") }
-}
 
 /// The part of the time of all CPUs that a part of the processor time is.
 fn of_cpus(time: &TimeSplit, of_used: f64) -> f64 {
@@ -32,7 +24,7 @@ pub(crate) fn unfair(time: &TimeSplit) -> Option<String> {
             "Not a fair run: other programs took {} of {}, and its threads met less often than they would alone. Repeat it \
              alone.",
             scaled(time.taken_by_others),
-            cpus(time)
+            its_cpus(time.cpus)
         )
     })
 }
@@ -47,7 +39,7 @@ fn most(time: &TimeSplit) -> Option<(&TimePart, Option<&TimeDetail>)> {
 
 /// What holds the program back most: a sentence.
 pub(crate) fn held_back(time: &TimeSplit) -> Option<String> {
-    let of = cpus(time);
+    let of = its_cpus(time.cpus);
     // No part of the time is this.
     if time.dominant == TimeCause::NoCpu {
         let waited = share(time.without_cpu);
@@ -65,10 +57,10 @@ pub(crate) fn held_back(time: &TimeSplit) -> Option<String> {
         TimeCause::Unseen | TimeCause::NoCpu => return None,
         TimeCause::SharedLines => format!("Waiting for shared cache lines takes {taken} of {of}."),
         TimeCause::OwnWork => {
-            let own = format!("ts own work takes {taken} of {of}{}.", named("in"));
+            let what = format!("own work takes {taken} of {of}{}", named("in"));
             match of_cpus(time, part.share) >= FREE {
-                true => format!("Nothing that was seen holds its threads back: i{own}"),
-                false => format!("I{own}"),
+                true => format!("Nothing that was seen holds its threads back: its {what}."),
+                false => format!("Its {what}."),
             }
         }
         TimeCause::Kernel => format!("The kernel takes {taken} of {of}{}.", named("for")),
@@ -167,7 +159,7 @@ fn at_least(time: &TimeSplit, part: &TimePart, detail: Option<&TimeDetail>) -> O
     /// Some of that time may be spent on another wait. It is seldom less than this: threads that wait also lose what the caches held,
     /// which counts as work. Of planted programs nine of ten gain as much (`ci/causes.py --truth`).
     const FACTOR: f64 = 1.5;
-    /// Of what is hardly any work, no more is known.
+    /// Where hardly any work is left, a larger figure would rest on nothing.
     const MAX: f64 = 50.0;
     let shares = |causes: &[TimeCause]| -> f64 {
         let of = time.running.iter().filter(|part| causes.contains(&part.cause));

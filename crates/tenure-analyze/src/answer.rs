@@ -44,6 +44,7 @@ impl ChangeGain {
 
 /// The answer: before anything was predicted, the changes that may pay.
 pub(crate) fn answer(report: &Report, gains: Option<&ProgramGains>) -> Answer {
+    use TimeCause::{NoCpu, OwnWork, SharedLines, Unseen};
     let change = |finding: &Finding, of: Option<&ChangeGain>| {
         let repair = finding.repairs.first()?;
         let what = Some(&repair.brief).filter(|brief| !brief.is_empty());
@@ -88,7 +89,6 @@ pub(crate) fn answer(report: &Report, gains: Option<&ProgramGains>) -> Answer {
     };
     let mut sentences: Vec<String> = time.and_then(unfair).into_iter().collect();
     let of_lines = of_lines(report, gains.is_some(), &changes, &together);
-    use TimeCause::{NoCpu, OwnWork, SharedLines, Unseen};
     let is_elsewhere =
         time.is_some_and(|time| ![SharedLines, Unseen, OwnWork, NoCpu].contains(&time.dominant));
     let waits = time.is_some_and(|time| time.dominant == SharedLines);

@@ -208,9 +208,10 @@ fn dominant(waits: &Waits, running: &[TimePart], idle: &[TimePart]) -> TimeCause
     // lines: alone they would in proportion to how many run.
     let wanted = waits.used + waits.taken_by_others;
     let met = (waits.used / wanted.max(1e-9)).max(1e-9);
-    let lines = running.iter().find(|part| part.cause == SharedLines).map_or(0.0, |it| it.share);
-    let own = running.iter().find(|part| part.cause == OwnWork).map_or(0.0, |it| it.share);
-    let hidden = (lines / met - lines).min(own);
+    let share =
+        |cause| running.iter().find(|part| part.cause == cause).map_or(0.0, |part| part.share);
+    let lines = share(SharedLines);
+    let hidden = (lines / met - lines).min(share(OwnWork));
     let parts = running.iter().map(|part| match part.cause {
         SharedLines => (part.cause, (part.share + hidden) * wanted),
         OwnWork => (part.cause, (part.share - hidden) * wanted),

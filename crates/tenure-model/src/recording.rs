@@ -108,6 +108,9 @@ pub struct Waits {
     pub reasons: Vec<WaitReason>,
 }
 
+/// System calls by which a program takes memory from the kernel, changes what may be done with it, and gives it back.
+pub const MEMORY_CALLS: [&str; 6] = ["mmap", "munmap", "mprotect", "madvise", "mremap", "brk"];
+
 /// What the kernel did for threads.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KernelWork {

@@ -98,6 +98,15 @@ pub fn times_on(gains: impl IntoIterator<Item = ([f64; 2], u64)>) -> String {
     said
 }
 
+/// `its 2 CPUs`, of which there may be a part, or `its CPU`.
+#[must_use]
+pub fn its_cpus(cpus: f64) -> String {
+    match &*scaled(cpus) {
+        "1" => "its CPU".to_owned(),
+        cpus => format!("its {cpus} CPUs"),
+    }
+}
+
 /// A share in per cent: `41 %`; below ten with a decimal.
 #[must_use]
 pub fn share(share: f64) -> String {
@@ -161,6 +170,7 @@ mod tests {
         let said = times_on([([2.4, 4.6], 2), ([8.4, 20.0], 16)]);
         assert_eq!(said, "2.4 to 4.6× as much on 2 CPUs, and 8.4 to 20× on 16");
         assert_eq!(times_on([([1.0, 1.0], 1)]), "1.0× as much on 1 CPU");
+        assert_eq!([1.0, 1.5, 4.0].map(its_cpus), ["its CPU", "its 1.5 CPUs", "its 4 CPUs"]);
     }
 
     #[test]

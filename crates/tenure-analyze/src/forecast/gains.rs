@@ -32,7 +32,11 @@ pub(crate) fn gains(
     let mut cpus: Vec<usize> =
         here.into_iter().chain([CPUS]).map(|cpus| cpus.min(simulator.cpus())).collect();
     cpus.dedup();
-    let mut program = SimulatedProgram { parts, groups, cpus, simulator };
+    let mut program = SimulatedProgram { parts, groups, unmodified: Vec::new(), simulator };
+    for cpus in cpus {
+        let rates = program.rates(&[], cpus)?;
+        program.unmodified.push((cpus, rates));
+    }
     let fixable: Vec<usize> = (0..parts.len()).filter(|&at| parts[at].fixed.is_some()).collect();
     let mut changes = Vec::new();
     for &at in &fixable {
@@ -73,8 +77,8 @@ pub(crate) fn gains(
 struct SimulatedProgram<'a, 'b> {
     parts: &'a [&'a FindingPart],
     groups: &'a Groups<'a>,
-    /// Numbers of CPUs that gains are given for. Changes are judged on the last.
-    cpus: Vec<usize>,
+    /// Its rates on each number of CPUs that gains are given for. Changes are judged on the last.
+    unmodified: Vec<(usize, [f64; 3])>,
     simulator: &'a mut Simulator<'b>,
 }
 
@@ -104,21 +108,20 @@ impl SimulatedProgram<'_, '_> {
     /// What fixing these findings gives: ranges, and what is expected of the last.
     fn gains(&mut self, fixed: &[usize]) -> Option<(Vec<Gain>, f64)> {
         let (mut gains, mut expected) = (Vec::new(), 1.0);
-        for cpus in self.cpus.clone() {
-            let (before, after) = (self.rates(&[], cpus)?, self.rates(fixed, cpus)?);
-            let ratios = before.iter().zip(after).map(|(before, after)| after / before);
-            let range = range(&ratios.clone().collect::<Vec<_>>());
-            gains.push(Gain { cpus: cpus as u64, range });
-            expected = ratios.into_iter().next().unwrap_or(1.0);
+        for (cpus, before) in self.unmodified.clone() {
+            let after = self.rates(fixed, cpus)?;
+            let ratios: [f64; 3] = std::array::from_fn(|at| after[at] / before[at]);
+            gains.push(Gain { cpus: cpus as u64, range: range(ratios) });
+            expected = ratios[0];
         }
         Some((gains, expected))
     }
 }
 
 /// The ends of what these ratios say, which differ in how much work there is between accesses.
-fn range(ratios: &[f64]) -> [f64; 2] {
-    let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = ratios.iter().copied().fold(0.0, f64::max);
+fn range(ratios: [f64; 3]) -> [f64; 2] {
+    let least = ratios.into_iter().fold(f64::INFINITY, f64::min);
+    let most = ratios.into_iter().fold(0.0, f64::max);
     // What is lost is as uncertain as what is won.
     let added = |ratio: f64, factor: f64| 1.0 + (ratio - 1.0) * factor;
     let least = if least > 1.0 { added(least, 1.0 / FACTOR) } else { least };

@@ -45,15 +45,11 @@ impl AnswerView {
         let (Source::Run(run), Some(answer)) = (&report.source, &report.answer) else {
             return None;
         };
-        let on_cpus = prose::on_cpus(answer);
-        let changes = prose::changes(answer).into_iter().map(|mut row| ChangeView {
-            gains: {
-                row.gains.resize(on_cpus.len(), String::new());
-                row.gains
-            },
+        let changes = prose::changes(answer).into_iter().map(|row| ChangeView {
             number: row.number,
             place: row.place,
             what: marked(&row.what),
+            gains: row.gains,
             anchor: row.finding.and_then(&anchor),
         });
         let row = |(share, what): (String, String)| TimeRow {
@@ -64,7 +60,7 @@ impl AnswerView {
         let time = run.time.as_ref();
         Some(Self {
             changes: changes.collect(),
-            on_cpus,
+            on_cpus: prose::on_cpus(answer),
             not_worth: prose::not_worth(answer),
             read_so: prose::read_so(answer),
             try_it: prose::try_it(answer, run).map(|said| marked(&said)),

@@ -1,6 +1,6 @@
 //! The answer in short, as prose: what to change, where the time went.
 
-use tenure_report::numbers::{counted, scaled, share, times, times_on};
+use tenure_report::numbers::{counted, its_cpus, scaled, share, times, times_on};
 
 use tenure_model::{
     Answer, Code, ProposedChange, Run, TimeCause, TimeDetail, TimePart, TimeSplit, short_place,
@@ -12,13 +12,13 @@ pub(crate) struct ChangeRow {
     pub(crate) number: String,
     pub(crate) place: String,
     pub(crate) what: String,
-    /// `1.4 to 1.9×` in each column of gains, and what else there is to say of it.
+    /// `1.4 to 1.9×` in each column that [`on_cpus`] has, and what else there is to say of it.
     pub(crate) gains: Vec<String>,
     /// The rank of the finding that it fixes.
     pub(crate) finding: Option<u64>,
 }
 
-/// The changes that pay, all of them together, and what to do about what no cache line costs.
+/// The rows of the table: each change that pays, all of them together, and the advice.
 pub(crate) fn changes(answer: &Answer) -> Vec<ChangeRow> {
     let row = |change: &ProposedChange| ChangeRow {
         number: change.number.to_string(),
@@ -40,7 +40,10 @@ pub(crate) fn changes(answer: &Answer) -> Vec<ChangeRow> {
         let gain = advice.at_least.map(|least| format!("{} or more", times([least; 2])));
         unnumbered(short_place(&advice.place), advice.what.clone(), gain.into_iter().collect())
     });
-    answer.changes.iter().map(row).chain(together).chain(advice).collect()
+    let mut rows: Vec<_> = answer.changes.iter().map(row).chain(together).chain(advice).collect();
+    let columns = on_cpus(answer).len();
+    rows.iter_mut().for_each(|row| row.gains.resize(columns, String::new()));
+    rows
 }
 
 /// What the gains and places in the table are: a sentence or two.
@@ -192,9 +195,7 @@ pub(crate) const fn cause(cause: TimeCause) -> &'static str {
 
 /// `Where the time of its 6 CPUs went (it used 1.8)`.
 pub(crate) fn used(time: &TimeSplit) -> String {
-    let cpus = scaled(time.cpus);
-    let of = if cpus == "1" { "its CPU".to_owned() } else { format!("its {cpus} CPUs") };
-    format!("Where the time of {of} went (it used {})", scaled(time.used))
+    format!("Where the time of {} went (it used {})", its_cpus(time.cpus), scaled(time.used))
 }
 
 #[cfg(test)]

@@ -48,9 +48,8 @@ pub(super) fn changes(text: &mut TerminalText, answer: &Answer, run: &Run) {
     let style = text.style();
     let widest = |of: &dyn Fn(&prose::ChangeRow) -> usize| all.iter().map(of).max().unwrap_or(0);
     let columns = prose::on_cpus(answer);
-    let gain = |row: &prose::ChangeRow, at: usize| row.gains.get(at).cloned().unwrap_or_default();
     let gain_rooms: Vec<usize> = (columns.iter().enumerate())
-        .map(|(at, heading)| widest(&|row| measured(&gain(row, at))).max(measured(heading)))
+        .map(|(at, heading)| widest(&|row| measured(&row.gains[at])).max(measured(heading)))
         .collect();
     let gains_room: usize = gain_rooms.iter().map(|room| room + 2).sum();
     let room = text.width().saturating_sub(5 + gains_room + 2);
@@ -64,9 +63,9 @@ pub(super) fn changes(text: &mut TerminalText, answer: &Answer, run: &Run) {
     text.line(&style.quiet(format!("     {heading}{headings}").trim_end()));
     for row in &all {
         let place = padded(&cut(&row.place, place_room), place_room);
-        let gains = gain_rooms.iter().enumerate();
+        let gains = row.gains.iter().zip(&gain_rooms);
         let gains: String =
-            gains.map(|(at, room)| format!("  {}", padded(&gain(row, at), *room))).collect();
+            gains.map(|(gain, room)| format!("  {}", padded(gain, *room))).collect();
         let whole = Style { width: what_room, ..style }.wrapped(&row.what, "");
         let mut what = whole.lines();
         let first = padded(what.next().unwrap_or_default(), what_room);

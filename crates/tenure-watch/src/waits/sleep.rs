@@ -4,6 +4,7 @@ use std::fs;
 
 use tenure_debuginfo::names;
 use tenure_model::TimeCause;
+use tenure_model::recording::MEMORY_CALLS;
 
 use super::stack;
 use crate::callers::Callers;
@@ -45,9 +46,6 @@ impl BlockedCall {
         Some(Self { number, arguments, stack, ip })
     }
 }
-
-/// System calls that change the process's memory, one thread at a time.
-const MAPPING: [&str; 6] = ["mmap", "munmap", "mprotect", "madvise", "mremap", "brk"];
 
 /// Those whose first argument is no file.
 const WITHOUT_FILE: [&str; 14] = [
@@ -113,7 +111,7 @@ impl Sleep {
             "select" | "pselect6" if first == 0 => {
                 Self { code, ..Self::of_call(TimeCause::Timer, "sleep") }
             }
-            call if MAPPING.contains(&call) => {
+            call if MEMORY_CALLS.contains(&call) => {
                 Self { code, ..Self::of_call(TimeCause::Kernel, call) }
             }
             _ if in_kernel_lock() => Self { code, ..Self::of_call(TimeCause::Kernel, &name) },
