@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import importlib.util
 import os
 import pathlib
 import shutil
@@ -39,6 +40,23 @@ def tenure():
     if not GIVEN:
         call("cargo", "build", "--quiet", "--release", "--package", "tenure-cli", cwd=ROOT)
     return TENURE
+
+
+def loaded(file):
+    """The module of a folder's proof.py."""
+    spec = importlib.util.spec_from_file_location(f"proof_{file.parent.name}", file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def machine():
+    """The machine that figures are of: its CPUs, and the compiler."""
+    said = dict(line.split(":", 1) for line in call("lscpu", env={**os.environ, "LC_ALL": "C"}).splitlines() if ":" in line)
+    model, over = (said.get(key, "").strip() for key in ("Model name", "Hypervisor vendor"))
+    rustc = call("rustc", "--version").split()[1]
+    kind = f"{os.cpu_count()} virtual CPUs" if over else f"{os.cpu_count()} CPUs"
+    return f"{kind} ({', '.join(it for it in (model, over) if it)}), rustc {rustc}"
 
 
 def need(*packages):
