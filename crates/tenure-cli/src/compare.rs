@@ -127,11 +127,11 @@ enum BetterArg {
 
 pub(crate) fn run(arguments: &CompareArgs) -> Result<(), EarlyEnd> {
     let metric = arguments.metric.metric()?;
-    let files =
-        [("json", &arguments.json), ("html", &arguments.html), ("markdown", &arguments.markdown)];
-    output::check_all(
-        files.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?))),
-    )?;
+    output::check_all([
+        ("json", arguments.json.as_deref()),
+        ("html", arguments.html.as_deref()),
+        ("markdown", arguments.markdown.as_deref()),
+    ])?;
     let interrupt = Interrupt::catch()?;
     let came = interrupt.handle();
     let stop = || came.get();

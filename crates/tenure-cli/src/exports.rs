@@ -46,7 +46,7 @@ impl FromArgMatches for Exports {
 impl Exports {
     /// Refuses two formats in one file, and files that cannot be written.
     pub(crate) fn check(&self) -> Result<(), EarlyEnd> {
-        output::check_all(self.0.iter().map(|(format, path)| (format.option, path.as_path())))
+        output::check_all(self.0.iter().map(|(format, path)| (format.option, Some(path.as_path()))))
     }
 
     /// The files that are pages.

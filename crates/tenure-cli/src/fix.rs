@@ -96,8 +96,7 @@ pub(crate) fn run(arguments: &FixArgs) -> Result<(), EarlyEnd> {
     if output::is_stdout(&arguments.patch) {
         return Err(EarlyEnd::Input("--patch takes a file, such as fix.patch".to_owned()));
     }
-    let files = [("json", arguments.json.as_deref()), ("patch", Some(arguments.patch.as_path()))];
-    output::check_all(files.into_iter().filter_map(|(option, path)| Some((option, path?))))?;
+    output::check_all([("json", arguments.json.as_deref()), ("patch", Some(&*arguments.patch))])?;
     let report = arguments.from.as_deref().map(diff::read).transpose().map_err(EarlyEnd::input)?;
     let here = here()?;
     let interrupt = Interrupt::catch()?;

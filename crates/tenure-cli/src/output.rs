@@ -105,12 +105,13 @@ pub(crate) fn print(text: &str) -> Result<(), EarlyEnd> {
         .map_err(|error| EarlyEnd::unprintable(&error))
 }
 
-/// Refuses two options on one file, and files that cannot be written.
+/// Refuses two options on one file, and files that cannot be written; options that name none are passed over.
 pub(crate) fn check_all<'a>(
-    files: impl IntoIterator<Item = (&'a str, &'a Path)>,
+    files: impl IntoIterator<Item = (&'a str, Option<&'a Path>)>,
 ) -> Result<(), EarlyEnd> {
     let mut options = HashMap::new();
     for (option, path) in files {
+        let Some(path) = path else { continue };
         if let Some(other) = options.insert(path, option) {
             let line = format!("--{other} and --{option} cannot write the same file");
             return Err(EarlyEnd::Input(line));

@@ -44,14 +44,17 @@ pub(crate) fn count(text: &str) -> Result<usize, String> {
     text.trim().parse().map_err(|_| "a count is a whole number, such as 10".to_owned())
 }
 
+fn above_zero<T: FromStr + PartialOrd + Default>(text: &str) -> Option<T> {
+    text.trim().parse().ok().filter(|number| *number > T::default())
+}
+
 pub(crate) fn rounds(text: &str) -> Result<usize, String> {
-    let rounds = text.trim().parse().ok().filter(|rounds| *rounds > 0);
-    rounds.ok_or_else(|| "rounds are a whole number above 0, such as 20".to_owned())
+    above_zero(text).ok_or_else(|| "rounds are a whole number above 0, such as 20".to_owned())
 }
 
 pub(crate) fn change(text: &str) -> Result<u64, String> {
-    let change = text.trim().parse().ok().filter(|change| *change > 0);
-    change.ok_or_else(|| "a change has a number above 0, as the report shows it".to_owned())
+    above_zero(text)
+        .ok_or_else(|| "a change has a number above 0, as the report shows it".to_owned())
 }
 
 pub(crate) fn seed(text: &str) -> Result<u64, String> {

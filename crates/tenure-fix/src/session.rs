@@ -346,7 +346,7 @@ impl Trial<'_> {
                 };
                 let file = file.ok_or_else(|| format!("{place} is not in this tree"))?;
                 let known = at(SourcePlace { file, line: place.line });
-                // Of a variable the place is its own, and its type is declared elsewhere.
+                // The place may be that of a variable, whose type is declared elsewhere.
                 known.or_else(|refusal| self.declared(&start.types, &[], &at).map_err(|_| refusal))
             }
             EditPlace::Declared { files } => self.declared(&start.types, files, &at),

@@ -356,7 +356,7 @@ fn rust_is_edited_until_it_compiles_and_its_type_is_found_by_its_name() {
         build: None,
         ..request(&checkout, "")
     };
-    // Of a variable the place is its own, which declares no type.
+    // The place is that of a variable, where no type is declared.
     let of_variable = Report {
         findings: vec![Finding {
             declared: Some("src/main.rs:1".to_owned()),

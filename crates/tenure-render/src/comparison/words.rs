@@ -5,7 +5,7 @@ use tenure_model::{
 };
 use tenure_report::numbers::{counted, number, ratio, scaled};
 
-/// Of more rounds nobody asks how many: what is measured is too noisy.
+/// Where more rounds than this are missing, no one would run them: what is measured is too noisy.
 const MAX_ROUNDS_SHOWN: u64 = 1000;
 
 /// How the interval of a speedup is written.
@@ -138,7 +138,7 @@ fn control(it: &Comparison) -> Option<String> {
     };
     let is_apart = |row: &&ComparedBenchmark| {
         let [low, high] = row.control.range;
-        // Of too few rounds the range is no interval yet.
+        // Too few rounds give a range that is no interval yet.
         let is_interval = !matches!(row.verdict, ComparisonVerdict::TooFewRounds { .. });
         is_interval && (low > 1.0 || high < 1.0)
     };
