@@ -34,7 +34,7 @@ struct ChangeView {
 #[derive(Serialize)]
 struct TimeRow {
     share: String,
-    what: String,
+    what: Parts,
     /// The share as a width.
     width: String,
 }
@@ -55,7 +55,7 @@ impl AnswerView {
         let row = |(share, what): (String, String)| TimeRow {
             width: share.replace(' ', ""),
             share,
-            what,
+            what: marked(&what),
         };
         let time = run.time.as_ref();
         Some(Self {

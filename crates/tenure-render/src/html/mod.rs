@@ -34,6 +34,8 @@ impl Exporter for HtmlExporter {
 
 #[cfg(test)]
 mod tests {
+    use tenure_model::{Source, TimeCause, TimeDetail, TimePart, TimeSplit};
+
     use super::*;
     use crate::fixtures;
     use tenure_report::chart::checks;
@@ -109,6 +111,27 @@ mod tests {
         assert!(
             page.contains("<p>Give <code>hits</code> a line of its own.</p>\n<pre>struct</pre>")
         );
+    }
+
+    #[test]
+    fn names_in_where_the_time_went_are_code() {
+        let mut report = fixtures::watched();
+        let Source::Run(run) = &mut report.source else { panic!("{report:?}") };
+        let holder = Some("thread `worker`".to_owned());
+        let lock = TimeDetail { name: "pool".to_owned(), share: 0.3, holder, ..Default::default() };
+        let (cause, interval, details) = (TimeCause::Lock, [0.2, 0.4], vec![lock]);
+        run.time = Some(TimeSplit {
+            seconds: 1.0,
+            cpus: 2.0,
+            used: 1.4,
+            taken_by_others: 0.0,
+            dominant: cause,
+            running: Vec::new(),
+            idle: vec![TimePart { cause, share: 0.3, interval, details }],
+            without_cpu: 0.0,
+        });
+        let page = HtmlExporter.export(&report);
+        assert!(page.contains("asleep in locks: pool 30 % (held by thread <code>worker</code>)"));
     }
 
     #[test]
