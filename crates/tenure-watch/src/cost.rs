@@ -15,6 +15,13 @@ const ROUNDS: usize = 9;
 const MAX_ROUNDS: usize = 27;
 const MAX_TIME: Duration = Duration::from_secs(1);
 
+/// Seconds of the program's processor time that probes may take before it has had any.
+const FIRST_ALLOWANCE_S: f64 = 0.05;
+
+/// Where the machine was too busy to measure, probes are limited as on a slow virtual machine. In seconds.
+const UNMEASURED_ARM_S: f64 = 300e-6;
+const UNMEASURED_TRAP_S: f64 = 30e-6;
+
 /// Samples a second meanwhile.
 const SAMPLES_A_SECOND: u64 = 2_000;
 
@@ -22,6 +29,32 @@ const SAMPLES_A_SECOND: u64 = 2_000;
 /// second. What cannot be measured is zero.
 pub(crate) fn measured<B: Backend>(backend: impl Fn(u32, u64) -> io::Result<B>) -> Cost {
     measure(backend).unwrap_or_default()
+}
+
+/// What probes took of the program's processor time so far, and the share of it that they may take.
+#[derive(Debug)]
+pub(crate) struct Allowance {
+    pub(crate) cost: Cost,
+    share: f64,
+    taken_s: f64,
+}
+
+impl Allowance {
+    pub(crate) fn new(cost: Cost, share: f64) -> Self {
+        Self { cost, share, taken_s: 0.0 }
+    }
+
+    /// Notes a probe that put so many breakpoints into threads, which were hit so often.
+    pub(crate) fn take(&mut self, armed: usize, hits: usize) {
+        let or = |measured: f64, unmeasured| if measured > 0.0 { measured } else { unmeasured };
+        self.taken_s += armed as f64 * or(self.cost.arm_s, UNMEASURED_ARM_S)
+            + hits as f64 * or(self.cost.trap_s, UNMEASURED_TRAP_S);
+    }
+
+    /// Whether the next probe has to wait until the program has run for longer than these nanoseconds.
+    pub(crate) fn is_spent(&self, ran_ns: u64) -> bool {
+        self.taken_s > FIRST_ALLOWANCE_S + self.share * ran_ns as f64 / 1e9
+    }
 }
 
 /// What was missed in rounds of the same kind, and because of how much.
@@ -105,4 +138,34 @@ fn measure<B: Backend>(backend: impl Fn(u32, u64) -> io::Result<B>) -> io::Resul
     let nothing = nothing.each(0.0);
     let arm = arm.each(nothing);
     Ok(Cost { sample_s: sample.each(nothing), arm_s: arm, trap_s: trap.each(nothing + arm) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn probes_wait_once_they_have_taken_their_share() {
+        const SECOND: u64 = 1_000_000_000;
+        let cost = Cost { arm_s: 0.01, trap_s: 0.001, ..Cost::default() };
+        let mut allowance = Allowance::new(cost, 0.1);
+        assert!(!allowance.is_spent(0));
+        allowance.take(4, 9);
+        assert!(!allowance.is_spent(0));
+        allowance.take(0, 2);
+        assert!(allowance.is_spent(0));
+        // It has 0.05 s and a tenth of what the program ran.
+        assert!(!allowance.is_spent(SECOND));
+        allowance.take(10, 0);
+        assert!(allowance.is_spent(SECOND) && !allowance.is_spent(2 * SECOND));
+    }
+
+    #[test]
+    fn probes_of_unknown_cost_are_taken_for_dear_ones() {
+        let mut allowance = Allowance::new(Cost::default(), 0.0);
+        allowance.take(166, 0);
+        assert!(!allowance.is_spent(u64::MAX));
+        allowance.take(0, 7);
+        assert!(allowance.is_spent(u64::MAX));
+    }
 }

@@ -13,6 +13,7 @@ use crate::breakpoints::{self, Exposure, covered};
 use crate::callers::Callers;
 use crate::check;
 use crate::code::InstructionCache;
+use crate::cost::Allowance;
 use crate::goroutines::Goroutines;
 use crate::jit;
 use crate::lanes::Life;
@@ -45,13 +46,6 @@ const MIN_RUN_NS: u64 = 1_000_000;
 /// Probes for each one that has breakpoints in a thread that sleeps: they wake it.
 const PROBES_PER_SLEEPER: u64 = 4;
 
-/// Seconds of the program's processor time that probes may take before it has had any.
-const FIRST_ALLOWANCE_S: f64 = 0.05;
-
-/// Where the machine was too busy to measure, probes are limited as on a slow virtual machine. In seconds.
-const UNMEASURED_ARM_S: f64 = 300e-6;
-const UNMEASURED_TRAP_S: f64 = 30e-6;
-
 /// A process while it is watched: by [`watch`](crate::watch), or itself by [`start`](Self::start).
 #[derive(Debug)]
 pub struct Session {
@@ -69,13 +63,10 @@ pub struct Session {
     recent: FxHashMap<u32, Instant>,
     start: Instant,
     period: Duration,
-    /// Cost as measured at the start; probes are limited by it.
-    cost: Cost,
+    /// What probes cost, and what they may take.
+    allowance: Allowance,
     /// Whose processor time watching takes, and how much it was at the start.
     own: (UsageWho, Duration),
-    /// What probes took of the program's processor time, in seconds, and what they may take.
-    taken_s: f64,
-    share: f64,
     /// Whether the watched program has started a process, by process.
     started: FxHashMap<u32, bool>,
     next_probe: Instant,
@@ -143,10 +134,8 @@ impl Session {
             recent: FxHashMap::default(),
             start: now,
             period: Duration::from_secs_f64(1.0 / options.probes.max(0.01)),
-            cost,
+            allowance: Allowance::new(cost, options.share),
             own: (whose, process::own_time(whose)),
-            taken_s: 0.0,
-            share: options.share,
             started: FxHashMap::default(),
             next_probe: now,
             next_list: now,
@@ -321,16 +310,10 @@ impl Session {
         self.backend.list(&threads, &all);
     }
 
-    /// What probes may take so far, in seconds of the program's processor time.
-    fn allowed(&self) -> f64 {
-        let ran: u64 = self.threads.values().map(KnownThread::ran_ns).sum();
-        FIRST_ALLOWANCE_S + self.share * ran as f64 / 1e9
-    }
-
     /// Probes the line that promises most. The next probe may wait so many times as long as at a line that is hardly known.
     fn probe(&mut self) -> Result<u32, Error> {
         let Some(start) = self.lines.next() else { return Ok(1) };
-        if self.taken_s > self.allowed() {
+        if self.allowance.is_spent(self.threads.values().map(KnownThread::ran_ns).sum()) {
             self.counts.held += 1;
             return Ok(1);
         }
@@ -348,9 +331,7 @@ impl Session {
         self.counts.armed += seen.armed as u64;
         self.counts.unarmed += u64::from(seen.exposed.is_empty());
         self.counts.traps += seen.hits.len() as u64;
-        let or = |measured: f64, unmeasured| if measured > 0.0 { measured } else { unmeasured };
-        self.taken_s += seen.armed as f64 * or(self.cost.arm_s, UNMEASURED_ARM_S)
-            + seen.hits.len() as f64 * or(self.cost.trap_s, UNMEASURED_TRAP_S);
+        self.allowance.take(seen.armed, seen.hits.len());
         let covered = covered(&seen.exposed, sampled, others, self.line_bytes);
         let (mut met, mut apart) = (false, false);
         // One that has ended left its words to others.
@@ -520,7 +501,7 @@ impl Session {
             name: self.name(),
             counts,
             coverage,
-            cost: self.cost,
+            cost: self.allowance.cost,
             own: process::own_time(whose).saturating_sub(own_before) + self.backend.own(),
             is_traced: self.backend.is_traced(),
             started: None,

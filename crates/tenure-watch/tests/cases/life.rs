@@ -11,7 +11,7 @@ use tenure_watch::{Session, WatchRequest, WatchTarget, watch};
 
 use crate::{Running, can_watch, request};
 
-/// Not a test: two threads that take a lock for a while, in a process of their own.
+/// Not a test: two threads that take a lock, in a process of their own, until that is killed. It ends in the end if nobody does.
 #[test]
 #[ignore = "the program that other tests watch"]
 fn busy() {
@@ -20,7 +20,7 @@ fn busy() {
     thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
-                while start.elapsed() < Duration::from_secs(60) {
+                while start.elapsed() < Duration::from_secs(600) {
                     *lock.lock().unwrap() += 1;
                 }
             });
@@ -98,16 +98,17 @@ fn watching_ends_with_its_time_and_with_the_program() {
 }
 
 #[test]
-fn looks_wait_once_they_have_taken_what_they_may() {
+fn probes_wait_while_nothing_is_left_for_them() {
     if !can_watch() {
         return;
     }
     let program = busy_program();
     let request = request(program.0.id());
-    let options = tenure_watch::WatchOptions { probes: 10_000.0, share: 0.0, ..request.options };
+    // What is allowed shrinks while the program runs, and is gone soon.
+    let options = tenure_watch::WatchOptions { probes: 10_000.0, share: -1.0, ..request.options };
     let until_held = WatchRequest { options, duration: None, ..request };
     let watched = watch(&until_held, &|it| it.counts().held > 0).unwrap();
-    assert!(watched.counts.probes > 0 && watched.counts.held > 0, "{:?}", watched.counts);
+    assert!(watched.counts.held > 0, "{:?}", watched.counts);
 }
 
 #[test]
