@@ -24,6 +24,8 @@
 //!      │
 //!  store        the segment: blocks, appended to under a lock
 //!      │
+//!  own          memory for what the runtime asks of the C library
+//!      │
 //!  sys          the kernel, the C library, thread-locals, frames
 //! ```
 //!
@@ -49,6 +51,7 @@ mod heap;
 mod line_words;
 mod lines;
 mod modules;
+mod own;
 mod shadow;
 mod store;
 mod sys;

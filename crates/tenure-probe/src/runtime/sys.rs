@@ -207,7 +207,7 @@ pub(super) fn next(name: &CStr) -> *mut c_void {
     unsafe { dlsym(RTLD_NEXT, name.as_ptr()) }
 }
 
-/// Forgets that a name was not found: the program did not ask for it.
+/// Forgets the last error of the loader's.
 pub(super) fn forget_error() {
     // SAFETY: has no preconditions.
     unsafe { dlerror() };
@@ -258,7 +258,7 @@ pub(super) fn thread_name() -> [u64; 2] {
 
 /// The lowest address of this thread's stack, and the one after its highest; zeros if that cannot be found out.
 ///
-/// Calls `malloc`.
+/// Calls `malloc`, so it is called with memory of the runtime's own.
 pub(super) fn stack() -> (usize, usize) {
     let mut attributes = Attributes([0; 128]);
     let (mut start, mut size) = (core::ptr::null_mut(), 0);
@@ -362,8 +362,8 @@ macro_rules! thread_locals {
 thread_locals! {
     /// The thread's record; zero in a new thread.
     "tenure_probe_thread": local, set_local;
-    /// Not zero while the thread looks up a function.
-    "tenure_probe_looking": is_looking, set_looking;
+    /// What [`own`](super::own) has for a call of the runtime's; zero in the program's own.
+    "tenure_probe_own": own, set_own;
 }
 
 /// Waits until this core has the line of an address, to write it or to read it.

@@ -12,9 +12,9 @@ mod program;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::process::ExitStatusExt;
-use std::process::Command;
+use std::process::{Command, Output};
 
-use program::{Program, Segment, compilers, finish};
+use program::{Program, Segment, compilers, finish, succeed};
 use tenure_probe::library;
 use tenure_probe::segment::{AccessKind, Entry, Line, StartFailure};
 
@@ -76,6 +76,26 @@ fn contended_lines_are_recorded_and_others_are_not() {
             "{optimisation}: {heap:?}"
         );
     }
+}
+
+#[test]
+fn blocks_lie_where_they_lie_without_recording() {
+    let program = Program::compile("heap.c", &["-O1"]);
+    let plain = program.directory.path().join("plain");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/heap.c");
+    succeed(Command::new("cc").args(["-O1", "-pthread", source, "-o"]).arg(&plain));
+    let said = |output: Output| {
+        assert!(output.status.success(), "{output:?}");
+        let text = String::from_utf8(output.stdout).unwrap();
+        let (blocks, last) = text.split_once("after a thread: ").unwrap();
+        (blocks.to_owned(), last.trim().parse::<u64>().unwrap())
+    };
+    let (blocks, last) = said(finish(&mut Command::new(plain)));
+    let (recorded, segments) = program.run(&[]);
+    let (recorded_blocks, recorded_last) = said(recorded);
+    assert_eq!((segments.len(), recorded_blocks), (1, blocks));
+    // A new thread has a word more of glibc's for each library with thread-local variables, in blocks of 16 bytes.
+    assert_eq!(recorded_last, (last + 16) % 4096);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use core::mem::transmute;
 use core::ptr::null_mut;
 
 use super::next::{Void, nexts};
-use crate::runtime::{heap, lines, shadow, sys, threads, waits};
+use crate::runtime::{heap, lines, own, shadow, sys, threads, waits};
 
 const PAGE: usize = 4096;
 
@@ -119,11 +119,14 @@ pub(super) unsafe fn resized(
     }
 }
 
-/// Functions that make a block of so many bytes.
+/// Functions that make a block of so many bytes, and what they give the runtime itself.
 macro_rules! allocators {
-    ($($name:ident($($argument:ident),*): $bytes:expr;)*) => {$(
+    ($($name:ident($($argument:ident),*): $bytes:expr, $own:expr;)*) => {$(
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name($($argument: usize),*) -> Void {
+            if let Some(own) = $own {
+                return own;
+            }
             // SAFETY: as the program's own call; the frame is this function's.
             unsafe { noted($bytes, sys::frame(), || next::$name($($argument),*).unwrap_or(null_mut())) }
         }
@@ -131,17 +134,32 @@ macro_rules! allocators {
 }
 
 allocators! {
-    malloc(size): size;
+    malloc(size): size, own::block(size);
     // A product that overflows gives null.
-    calloc(count, size): count.wrapping_mul(size);
-    memalign(align, size): size;
-    aligned_alloc(align, size): size;
-    valloc(size): size;
-    pvalloc(size): size;
+    calloc(count, size): count.wrapping_mul(size), count.checked_mul(size).and_then(own::block);
+    memalign(align, size): size, None;
+    aligned_alloc(align, size): size, None;
+    valloc(size): size, None;
+    pvalloc(size): size, None;
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn realloc(old: Void, size: usize) -> Void {
+    if let Some(known) = own::size(old) {
+        // SAFETY: the block has so many bytes, and so has the new one, which is another.
+        unsafe {
+            let new = malloc(size);
+            if !new.is_null() {
+                old.cast::<u8>().copy_to_nonoverlapping(new.cast(), known.min(size));
+            }
+            return new;
+        }
+    }
+    if old.is_null()
+        && let Some(own) = own::block(size)
+    {
+        return own;
+    }
     // SAFETY: as the program's own call; the frame is this function's.
     unsafe { resized(old, size, sys::frame(), || next::realloc(old, size).unwrap_or(null_mut())) }
 }
@@ -161,7 +179,7 @@ unsafe extern "C" fn reallocarray(old: Void, count: usize, size: usize) -> Void 
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn free(old: Void) {
-    if !old.is_null() {
+    if !old.is_null() && own::size(old).is_none() {
         forget(old);
         // SAFETY: as the program's own call.
         unsafe { next::free(old) };

@@ -21,7 +21,6 @@ static START: unsafe extern "C" fn() = start;
 unsafe extern "C" fn start() {
     heap::start();
     threads::prepare();
-    sys::forget_error();
     sys::keep_from_children(c"TENURE_PROBE_PRELOADED", c"LD_PRELOAD");
     IS_READY.store(true, Relaxed);
     if IS_WANTED.load(Relaxed) {

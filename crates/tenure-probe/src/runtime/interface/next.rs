@@ -9,7 +9,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::Ordering::Relaxed;
 
-use crate::runtime::sys;
+use crate::runtime::{own, sys};
 
 pub(super) type Void = *mut c_void;
 
@@ -55,19 +55,22 @@ impl Next {
     /// [`Next::get`] for a function that the loader may call in a look-up: null then.
     #[inline(always)]
     pub(super) fn get_unless_looking(&self) -> Void {
-        // C libraries before 2.34 allocate for errors, and do without if they get nothing.
-        if self.found.load(Relaxed).is_null() && sys::is_looking() != 0 {
+        if self.found.load(Relaxed).is_null() && own::is_without_memory() {
             return null_mut();
         }
         self.get()
     }
 
     fn look_up(&self) -> Void {
-        let outer = sys::is_looking();
-        sys::set_looking(1);
-        let found = sys::next(self.name);
-        sys::set_looking(outer);
-        found
+        own::without_memory(|| {
+            let found = sys::next(self.name);
+            if found.is_null() {
+                // The program did not ask for it. And glibc 2.36 keeps a mark that it had no memory for the error, which the next
+                // look-up that succeeds takes for an address.
+                sys::forget_error();
+            }
+            found
+        })
     }
 }
 

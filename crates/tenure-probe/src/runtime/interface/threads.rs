@@ -6,15 +6,12 @@ use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::next::{Next, nexts};
-use crate::runtime::sys::{self, Signals};
-use crate::runtime::{lines, modules, shadow, threads, waits};
+use crate::runtime::{lines, modules, own, shadow, sys, threads, waits};
 use crate::segment::AccessKind;
 
 type Routine = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 
 unsafe extern "C" {
-    fn __libc_malloc(size: usize) -> *mut c_void;
-    fn __libc_free(old: *mut c_void);
     fn abort() -> !;
     fn pthread_key_create(key: *mut u32, end: unsafe extern "C" fn(*mut c_void)) -> c_int;
     fn pthread_setspecific(key: u32, value: *const c_void) -> c_int;
@@ -28,6 +25,11 @@ unsafe extern "C" {
 /// Whose destructor runs at a thread's end, as `key + 1`; null without one.
 static KEY: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 
+/// The bounds of this thread's stack.
+fn stack() -> (usize, usize) {
+    own::with_memory(sys::stack)
+}
+
 /// Attaches the first thread and asks for the ends of threads, and for forks.
 pub(super) fn start() {
     extern "C" fn forked() {
@@ -36,7 +38,7 @@ pub(super) fn start() {
     unsafe extern "C" fn end(_: *mut c_void) {
         threads::detach();
     }
-    if threads::attach_born(shadow::time(), 0, 0, sys::stack).is_none() {
+    if threads::attach_born(shadow::time(), 0, 0, stack).is_none() {
         return;
     }
     modules::scan();
@@ -58,18 +60,19 @@ struct Start {
     creator: u32,
 }
 
+/// # Safety
+///
+/// `start` is from [`sys::reserve`], and is not used any more.
+unsafe fn release(start: *mut c_void) {
+    // SAFETY: the caller's promise.
+    unsafe { sys::unmap(start as usize, size_of::<Start>()) };
+}
+
 unsafe extern "C" fn run(start: *mut c_void) -> *mut c_void {
     // SAFETY: `pthread_create` below passes a `Start` that it has initialised, and leaves it to this thread.
     let Start { routine, argument, birth, creator } = unsafe { start.cast::<Start>().read() };
-    // SAFETY: it came from this allocator.
-    unsafe { __libc_free(start) };
-    // The C library allocates to find out the bounds: no handler may come in between that allocates as well.
-    let stack = || {
-        let blocked = Signals::ALL.block();
-        let stack = sys::stack();
-        blocked.block();
-        stack
-    };
+    // SAFETY: nothing uses it from here on.
+    unsafe { release(start) };
     if threads::attach_born(birth, creator, routine as *const () as u64, stack).is_some() {
         let key = KEY.load(Relaxed) as usize;
         if key > 0 {
@@ -114,16 +117,19 @@ unsafe extern "C" fn pthread_create(
     // over unless the call fails.
     unsafe {
         let real = transmute::<*mut c_void, Real>(real(&creation::pthread_create));
-        let start: *mut Start = __libc_malloc(size_of::<Start>()).cast();
-        if !shadow::is_there() || start.is_null() {
-            __libc_free(start.cast());
+        if !shadow::is_there() {
+            return real(thread, attributes, routine, argument);
+        }
+        // Not in the program's heap, see `own`. Another thread frees it.
+        let start: *mut Start = sys::reserve(size_of::<Start>()).cast();
+        if start.is_null() {
             return real(thread, attributes, routine, argument);
         }
         let creator = threads::current().map_or(0, threads::ThreadState::id);
         start.write(Start { routine, argument, birth: shadow::tick(), creator });
         let result = real(thread, attributes, run, start.cast());
         if result != 0 {
-            __libc_free(start.cast());
+            release(start.cast());
         }
         result
     }
