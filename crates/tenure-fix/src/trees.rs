@@ -1,7 +1,9 @@
 //! Copies of the user's tree: without a change, with it, and one to record.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use tenure_edit::{SourcePlace, apply};
 use tenure_measure::git::git;
@@ -133,6 +135,9 @@ impl TreeCopies {
     }
 }
 
+/// How the names of files end that others include.
+const HEADERS: [&str; 8] = ["h", "hh", "hpp", "hxx", "h++", "inc", "inl", "ipp"];
+
 /// Where copies of a registry's crates lie, from the top of a tree. Not in it, where cargo would take them for members of its workspace.
 const CRATES: &str = "../crates";
 
@@ -197,10 +202,38 @@ impl TreeCopy {
         let mut files: Vec<&str> = edits.iter().map(|it| it.file.as_str()).collect();
         files.sort_unstable();
         files.dedup();
-        for file in files {
-            let of_file: Vec<_> = edits.iter().filter(|it| it.file == file).cloned().collect();
+        for file in &files {
+            let of_file: Vec<_> = edits.iter().filter(|it| it.file == *file).cloned().collect();
             let path = self.root.join(file);
             write(&path, &apply(&read(&path)?, &of_file))?;
+        }
+        self.touch_users(files.into_iter().map(Path::new))
+    }
+
+    /// Gives the files that include one of these headers a new time, also through other headers: a makefile may not know of them, and
+    /// then what it builds would be without the edit.
+    fn touch_users<'f>(&self, files: impl Iterator<Item = &'f Path>) -> Result<(), String> {
+        let is_header = |file: &Path| {
+            let ending = file.extension().and_then(|it| it.to_str());
+            ending.is_some_and(|it| HEADERS.contains(&it))
+        };
+        let mut headers: Vec<PathBuf> =
+            files.filter(|it| is_header(it)).map(Path::to_owned).collect();
+        let mut touched = BTreeSet::new();
+        while let Some(name) = headers.pop().as_deref().and_then(Path::file_name) {
+            let name = name.to_string_lossy().replace('.', "\\.");
+            let pattern = format!("#[[:space:]]*include.*[\"</]{name}[\">]");
+            // None is an error of git's.
+            let users = git(&self.root, &["grep", "-l", "-z", "-E", "-e", &pattern]);
+            for user in users.unwrap_or_default().split('\0').filter(|it| !it.is_empty()) {
+                let path = self.root.join(user);
+                if touched.insert(path.clone()) {
+                    let file = fs::File::options().append(true).open(&path);
+                    file.and_then(|it| it.set_modified(SystemTime::now()))
+                        .map_err(|error| format!("cannot touch {}: {error}", path.display()))?;
+                    headers.extend(Some(PathBuf::from(user)).filter(|it| is_header(it)));
+                }
+            }
         }
         Ok(())
     }
@@ -281,11 +314,12 @@ fn list_read(folder: &Path, read: &mut Vec<PathBuf>) {
 
 /// Makes a tree as another one.
 fn copy(from: &TreeCopy, to: &TreeCopy) -> Result<(), String> {
-    for file in changed(from, to)? {
+    let changed = changed(from, to)?;
+    for file in &changed {
         // Others keep their times, which builds go by.
-        write(&to.root.join(&file), &read(&from.root.join(&file))?)?;
+        write(&to.root.join(file), &read(&from.root.join(file))?)?;
     }
-    Ok(())
+    to.touch_users(changed.iter().map(PathBuf::as_path))
 }
 
 /// Files that differ between two trees, from their tops.
@@ -471,5 +505,38 @@ mod tests {
         let trees = TreeCopies::of(folder.path()).unwrap();
         let declared = trees.both[1].declarations(Path::new(""), Some("Lock"), &[]);
         assert_eq!(declared, [SourcePlace { file: "lib.rs".into(), line: 1 }]);
+    }
+
+    #[test]
+    fn what_includes_an_edited_header_is_built_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = [
+            ("a.h", "struct a { int x; };\n"),
+            ("b.h", "#include \"a.h\"\n"),
+            ("b.c", "#  include <b.h>\n"),
+            ("other.c", "#include \"data.h\"\n"),
+        ];
+        for (file, text) in files {
+            fs::write(folder.path().join(file), text).unwrap();
+        }
+        git(folder.path(), &["init", "--quiet"]).unwrap();
+        commit(folder.path()).unwrap();
+        let trees = TreeCopies::of(folder.path()).unwrap();
+        let [without, with] = &trees.both;
+        let past = SystemTime::UNIX_EPOCH;
+        let is_touched = |tree: &TreeCopy, file: &str| {
+            let file = fs::File::options().append(true).open(tree.root.join(file)).unwrap();
+            let is_touched = file.metadata().unwrap().modified().unwrap() != past;
+            file.set_modified(past).unwrap();
+            is_touched
+        };
+        let touched = |tree| files.map(|(file, _)| is_touched(tree, file));
+        let all = [without, with].map(touched);
+        assert_eq!(all, [[true; 4]; 2]);
+        let edit = SourceEdit { file: "a.h".to_owned(), range: [11, 14], text: "long".to_owned() };
+        with.edit(&[edit]).unwrap();
+        assert_eq!([without, with].map(touched), [[false; 4], [true, true, true, false]]);
+        trees.keep().unwrap();
+        assert_eq!([without, with].map(touched), [[true, true, true, false], [false; 4]]);
     }
 }
