@@ -227,10 +227,14 @@ fn is_of_library(file: &str) -> bool {
 /// What lies on a line of its own once a finding is fixed; `None` if it has no name that can be written down.
 fn declaration(finding: &Finding) -> Option<Declaration> {
     let words = finding.words();
-    if let Sharing::Elements { .. } = finding.sharing {
+    if matches!(finding.sharing, Sharing::Elements { .. }) || finding.has_owned_elements() {
+        let type_name = element(&finding.type_name).to_owned();
+        if type_name.is_empty() {
+            return None;
+        }
         let is_word = words.iter().all(|word| ["", "[n]"].contains(&word.path.as_str()));
-        let type_name = Some(finding.type_name.clone()).filter(|name| !name.is_empty())?;
-        return Some(match is_word {
+        let is_declared = words.iter().any(|word| word.declared.is_some());
+        return Some(match is_word && !is_declared && !is_struct_of_rust(&type_name) {
             true => Declaration::Words { type_name },
             false => Declaration::Elements { type_name },
         });
@@ -241,6 +245,19 @@ fn declaration(finding: &Finding) -> Option<Declaration> {
     let name = word.path.rsplit('.').next().filter(|name| is_identifier(name))?.to_owned();
     let type_name = Some(declared_type(word)).filter(|name| !name.is_empty())?;
     Some(Declaration::Member { name, type_name })
+}
+
+/// The type of an array's elements: `Slot` of `Slot[64]`.
+fn element(type_name: &str) -> &str {
+    let bounds = type_name.ends_with(']').then(|| type_name.find('[')).flatten();
+    bounds.map_or(type_name, |start| &type_name[..start])
+}
+
+/// Whether a type is one of Rust's structs, which may have one word, and neither a number nor an atomic one. rustc does not say where
+/// types are declared.
+fn is_struct_of_rust(type_name: &str) -> bool {
+    let last = tenure_model::short_path(type_name, 1);
+    is_identifier(&last) && last.starts_with(char::is_uppercase) && !last.starts_with("Atomic")
 }
 
 /// The type that a word is declared with: of Rust's atomics the debugging information names what is inside.
@@ -356,6 +373,7 @@ mod tests {
                 offset: 0,
                 size: 8,
                 type_name,
+                declared: None,
                 role,
                 weight: None,
                 why,
@@ -400,5 +418,15 @@ mod tests {
             assert_ne!(has_code(Language::Go), is_of_counts, "{remedy:?}");
             assert_ne!(has_code(Language::Java), is_of_counts, "{remedy:?}");
         }
+    }
+
+    #[test]
+    fn an_array_of_structs_is_told_from_one_of_numbers() {
+        assert_eq!(
+            [element("Slot[64]"), element("long[2][4]"), element("Arc<[u8]>")],
+            ["Slot", "long", "Arc<[u8]>"]
+        );
+        assert!(is_struct_of_rust("SeqLock") && is_struct_of_rust("a::Slot"));
+        assert!(!is_struct_of_rust("u64") && !is_struct_of_rust("core::sync::atomic::AtomicUsize"));
     }
 }

@@ -115,42 +115,43 @@ fn edit(finding: &Finding, repair: &Repair) -> Result<(SourceChange, EditStart),
     let storage = finding.observed.as_ref().map(|it| &it.storage);
     let types = identifiers(&finding.type_name, storage);
     let start = |at| EditStart { types: types.clone(), at };
-    let declared = || match finding.declared.as_deref().and_then(place) {
-        Some(place) => Ok(start(EditPlace::Known(place))),
+    let at = |declared: Option<&str>| match declared.and_then(place) {
+        Some(place) => Ok(EditPlace::Known(place)),
         None => {
             let files = files(finding);
             match types.is_empty() && files.is_empty() {
                 true => Err("where it is declared is not known".to_owned()),
-                false => Ok(start(EditPlace::Declared { files })),
+                false => Ok(EditPlace::Declared { files }),
             }
         }
+    };
+    let declared = || at(finding.declared.as_deref()).map(start);
+    // That of an array is the place of a variable.
+    let of_member = finding.contended.declared.as_deref();
+    let type_apart = || {
+        let is_variable = matches!(storage, Some(Storage::Static { .. }));
+        let at = at(of_member.or(finding.declared.as_deref().filter(|_| !is_variable)))?;
+        let types = identifiers(&finding.type_name, None);
+        Ok((SourceChange::TypeApart, EditStart { types, at }))
     };
     let by_hand = |why: &str| Err(why.to_owned());
     let Some(remedy) = repair.remedies.first() else { return by_hand("the report has no change") };
     match (remedy, &repair.target.declaration) {
         (Remedy::Apart | Remedy::ReadMostlyApart, Some(declaration)) => match declaration {
-            Declaration::Member { .. } if is_of_elements(finding) => {
-                Ok((SourceChange::TypeApart, declared()?))
-            }
             Declaration::Member { name, .. } => {
                 let lines = match lines(finding) {
                     lines if lines.is_empty() => vec![vec![name.clone()]],
                     lines => lines,
                 };
-                let change = match finding.sharing {
-                    Sharing::Statics { .. } => variables(&lines.concat()),
-                    _ => SourceChange::MembersApart { lines },
-                };
-                Ok((change, declared()?))
+                if matches!(finding.sharing, Sharing::Statics { .. }) {
+                    return Ok((variables(&lines.concat()), declared()?));
+                }
+                let at = at(of_member.or(finding.declared.as_deref()))?;
+                Ok((SourceChange::MembersApart { lines }, start(at)))
             }
-            Declaration::Elements { .. } => Ok((SourceChange::TypeApart, declared()?)),
+            Declaration::Elements { .. } => type_apart(),
             Declaration::Variables { names } => {
                 Ok((SourceChange::VariablesApart { names: names.clone() }, declared()?))
-            }
-            Declaration::Words { type_name } if is_struct(type_name) => {
-                // The place is that of the array.
-                let at = EditPlace::Declared { files: files(finding) };
-                Ok((SourceChange::TypeApart, EditStart { types: identifiers(type_name, None), at }))
             }
             Declaration::Words { .. } | Declaration::Array { .. } | Declaration::Boxed => {
                 by_hand("its elements need a type of their own")
@@ -160,7 +161,8 @@ fn edit(finding: &Finding, repair: &Repair) -> Result<(SourceChange, EditStart),
             by_hand("what is to be moved has no declaration with a name")
         }
         (Remedy::Cells, _) => {
-            Ok((SourceChange::CountPerThread { name: name(finding)? }, declared()?))
+            let at = at(of_member.or(finding.declared.as_deref()))?;
+            Ok((SourceChange::CountPerThread { name: name(finding)? }, start(at)))
         }
         (Remedy::TestBeforeStore, _) => {
             let name = name(finding)?;
@@ -181,51 +183,19 @@ fn edit(finding: &Finding, repair: &Repair) -> Result<(SourceChange, EditStart),
     }
 }
 
-/// The part of a word's accesses that its owner makes.
-const OWNERS_PART: f64 = 0.9;
-
-/// The thread that alone uses a word, by far.
-fn owner(word: &Word) -> Option<u64> {
-    let mut by_thread: BTreeMap<u64, f64> = BTreeMap::new();
-    for it in &word.uses {
-        for id in &it.ids {
-            *by_thread.entry(*id).or_default() += it.per_second;
-        }
-    }
-    let all: f64 = by_thread.values().sum();
-    let (owner, most) = by_thread.into_iter().max_by(|one, other| one.1.total_cmp(&other.1))?;
-    (most >= OWNERS_PART * all).then_some(owner)
-}
-
-/// The index of an array's element that a path begins with: 1 of `[1].sum`.
-fn element(word: &Word) -> Option<&str> {
-    word.path.strip_prefix('[')?.split_once("].").map(|(index, _)| index)
-}
-
-/// Whether threads own elements of an array, so that these are to be apart and not members of each.
-fn is_of_elements(finding: &Finding) -> bool {
-    let mut owners: BTreeMap<&str, u64> = BTreeMap::new();
-    for word in finding.words() {
-        let (Some(element), Some(owner)) = (element(word), owner(word)) else { return false };
-        if *owners.entry(element).or_insert(owner) != owner {
-            return false;
-        }
-    }
-    owners.values().collect::<BTreeSet<_>>().len() > 1
-}
-
-/// The paths of members that get lines of their own. What one thread alone uses may stay together; a word that several threads write is
-/// alone, and those that they only read stay where they are.
+/// The paths of members that get lines of their own: those of the type that declares the contended word. What one thread alone uses may
+/// stay together; a word that several threads write is alone, and those that they only read stay where they are.
 fn lines(finding: &Finding) -> Vec<Vec<String>> {
     let mut of_owner: BTreeMap<u64, Vec<String>> = BTreeMap::new();
     let mut lines = Vec::new();
     for word in finding.words() {
         let is_written = word.role.is_contended();
         let is_path = |path: &str| path.split('.').all(is_name);
-        if word.role == Role::Lock || !is_path(&word.path) {
+        let is_elsewhere = word.declared != finding.contended.declared;
+        if word.role == Role::Lock || !is_path(&word.path) || is_elsewhere {
             continue;
         }
-        match owner(word) {
+        match word.owner() {
             Some(owner) => of_owner.entry(owner).or_default().push(word.path.clone()),
             None if is_written => lines.push(vec![word.path.clone()]),
             None => {}
@@ -244,13 +214,6 @@ fn variables(paths: &[String]) -> SourceChange {
     let variable = |path: &String| path.split('.').next().unwrap_or_default().to_owned();
     let names: BTreeSet<_> = paths.iter().map(variable).collect();
     SourceChange::VariablesApart { names: names.into_iter().collect() }
-}
-
-/// Whether the elements of an array of Rust are a struct of one word, and no number: `SeqLock[97]`.
-fn is_struct(array: &str) -> bool {
-    let element = array.split('[').next().unwrap_or_default();
-    let last = element.rsplit("::").next().unwrap_or_default();
-    is_name(last) && last.starts_with(char::is_uppercase) && !last.starts_with("Atomic")
 }
 
 /// Whether a text is the name of a member or a type.
@@ -286,11 +249,12 @@ fn identifiers(type_name: &str, storage: Option<&Storage>) -> Vec<String> {
     names
 }
 
-/// The files whose code uses the words.
+/// The file that declares the variable, and those whose code uses the words.
 fn files(finding: &Finding) -> Vec<String> {
     let uses = finding.words().into_iter().flat_map(|word| &word.uses);
     let lines =
         uses.flat_map(|it| it.code.iter().chain(&it.callers)).filter_map(|it| it.line.as_deref());
+    let lines = finding.declared.as_deref().into_iter().chain(lines);
     let mut files: Vec<String> =
         lines.filter_map(|line| Some(line.rsplit_once(':')?.0.to_owned())).collect();
     files.sort();
@@ -355,7 +319,6 @@ mod tests {
         ]);
         let expected = [vec!["full"], vec!["queue.head", "queue.cached"], vec!["queue.tail"]];
         assert_eq!(lines(&found), expected);
-        assert!(!is_of_elements(&found));
     }
 
     #[test]
@@ -366,22 +329,25 @@ mod tests {
     }
 
     #[test]
-    fn elements_that_threads_own_are_apart_and_not_their_members() {
-        let of = |one: &[u64], other: &[u64]| {
-            is_of_elements(&finding(&[("[0].sum", one, "written"), ("[1].sum", other, "written")]))
+    fn a_change_is_made_where_the_base_or_the_element_is_declared() {
+        let mut found = finding(&[("hits", &[1], "written"), ("limit", &[2], "written")]);
+        found.declared = Some("derived.hpp:9".to_owned());
+        found.contended.declared = Some("base.hpp:3".to_owned());
+        let repair = |declaration: serde_json::Value| -> Repair {
+            serde_json::from_value(json!({
+                "name": "apart", "remedies": ["apart"], "text": "", "bytes": 0,
+                "target": {"language": "cpp", "line_bytes": 64, "declaration": declaration, "object": "", "place": null}
+            }))
+            .unwrap()
         };
-        assert!(of(&[1], &[2]));
-        assert!(!of(&[1], &[1]));
-        assert!(!of(&[1, 2], &[2]));
-    }
-
-    #[test]
-    fn an_array_of_a_struct_of_one_word_is_told_from_one_of_numbers() {
-        assert!(is_struct("SeqLock[97]") && is_struct("a::Slot[4]"));
-        assert!(
-            !is_struct("AtomicU64[4]")
-                && !is_struct("u64[4]")
-                && !is_struct("core::sync::atomic::AtomicUsize[4]")
-        );
+        let base = || EditPlace::Known(place("base.hpp:3").unwrap());
+        let member = repair(json!({"kind": "member", "name": "hits", "type": "long"}));
+        let (change, start) = edit(&found, &member).unwrap();
+        // The other one is of the derived class.
+        let lines = vec![vec!["hits".to_owned()]];
+        assert_eq!((change, start.at), (SourceChange::MembersApart { lines }, base()));
+        let elements = repair(json!({"kind": "elements", "type": "Slot"}));
+        let (change, start) = edit(&found, &elements).unwrap();
+        assert_eq!((change, start.at), (SourceChange::TypeApart, base()));
     }
 }

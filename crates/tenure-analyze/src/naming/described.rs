@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use tenure_code::MachineCode;
+use tenure_debuginfo::model::Declared;
 use tenure_debuginfo::names::{is_lock_of_c, mentions_lock};
 use tenure_debuginfo::program::{AllocatedBlock, Object, ObjectMember};
-use tenure_model::{Access, Role, Word, short_path};
+use tenure_model::{Access, Origin, Role, Word, short_path};
 
 use super::names::ProcessNames;
 use super::role::{self, WordNames, WriteNames};
@@ -99,8 +100,13 @@ impl NamedWords {
     }
 
     pub(crate) fn declared(&self) -> Option<String> {
-        let declared = self.objects().find_map(|object| object.declared.as_ref())?;
-        Some(format!("{}:{}", declared.file, declared.line))
+        self.objects().find_map(|object| object.declared.as_ref()).map(line_of)
+    }
+
+    /// Where the type that has a word as a member is declared, unless that is a library's: `std::atomic` is what the word is.
+    fn declaring(&self, at: usize) -> Option<String> {
+        let declared = self.places[at].as_ref()?.1.declared.as_ref()?;
+        (Origin::of_file(&declared.file) == Origin::Yours).then(|| line_of(declared))
     }
 
     pub(crate) fn variable(&self) -> String {
@@ -226,6 +232,11 @@ impl NamedWords {
     }
 }
 
+/// `file:line`.
+fn line_of(declared: &Declared) -> String {
+    format!("{}:{}", declared.file, declared.line)
+}
+
 /// The path of a member without the index of its element.
 fn without_element(place: &ObjectMember) -> String {
     let path = match place.element {
@@ -272,6 +283,7 @@ pub(crate) fn words(
     groups: &Groups<'_>,
 ) -> Vec<(Word, u64)> {
     let elements = named.elements(contended);
+    let of_finding = named.declared();
     shown
         .iter()
         .map(|word| {
@@ -282,6 +294,7 @@ pub(crate) fn words(
             });
             let (path, type_name) =
                 first.map(|at| named.word(at, elements.is_some())).unwrap_or_default();
+            let declared = first.and_then(|at| named.declaring(at));
             let offset = match (&worst.allocation, elements) {
                 (None, None) => word.offset - worst.address.cast_signed(),
                 _ => word.offset,
@@ -298,6 +311,7 @@ pub(crate) fn words(
                 offset,
                 size: word.size,
                 type_name,
+                declared: declared.filter(|it| of_finding.as_ref() != Some(it)),
                 role,
                 weight: None,
                 why: String::new(),

@@ -39,6 +39,28 @@ pub fn member(model: &Model, ty: TypeId, offset: u64, size: u64) -> Option<Found
     Some(FoundMember { path, ty, fit })
 }
 
+/// The type that declares the member which lies at an offset: an array's element, and the base that a class has it from.
+pub fn declaring(model: &Model, ty: TypeId, offset: u64) -> TypeId {
+    let (mut ty, mut offset) = (model.resolved(ty), offset);
+    // As deep as types nest, which the model bounds.
+    loop {
+        let inner = match &model[ty].kind {
+            TypeKind::Array { element, .. } => {
+                offset.checked_rem(model[*element].size).map(|rest| (*element, rest))
+            }
+            TypeKind::Composite { members, .. } => members
+                .iter()
+                .filter(|it| it.inherited)
+                .filter_map(|it| Some((it, offset.checked_sub(it.offset)?)))
+                .find(|(it, rest)| *rest < model.bytes_of(it))
+                .map(|(it, rest)| (it.ty, rest)),
+            _ => None,
+        };
+        let Some((of, rest)) = inner else { return ty };
+        (ty, offset) = (model.resolved(of), rest);
+    }
+}
+
 /// The member that ends a struct, if there are as many of it as were allocated, and the type of each. C has an array of
 /// no elements there, and Rust one element where the struct already ends.
 pub fn tail(model: &Model, ty: TypeId) -> Option<(&Member, TypeId)> {

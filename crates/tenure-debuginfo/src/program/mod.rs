@@ -135,6 +135,8 @@ pub struct ObjectMember {
     pub type_name: String,
     /// The index that the path begins with.
     pub element: Option<u64>,
+    /// Where the type that declares it is declared: of an array the element, of a class's inherited member the base.
+    pub declared: Option<Declared>,
 }
 
 impl Program {
@@ -316,6 +318,7 @@ impl Program {
             path: format!("+{offset}"),
             type_name: String::new(),
             element: None,
+            declared: None,
         })
     }
 
@@ -341,7 +344,9 @@ impl Program {
         // A struct around an array, such as one that is aligned.
         let element = element.or_else(|| path.strip_prefix('[')?.split_once(']')?.0.parse().ok());
         let type_name = names::type_name(&types.model.spelled(found.ty));
-        Some(ObjectMember { path, type_name, element })
+        let declaring = member::declaring(&types.model, layout.ty, inner);
+        let declared = types.model[declaring].declared.clone();
+        Some(ObjectMember { path, type_name, element, declared })
     }
 
     /// The file.

@@ -5,11 +5,12 @@ use super::compile::{Sample, each, numbers};
 fn at(program: &Program, address: u64, size: u64) -> (String, ObjectMember) {
     let object = program.variable(address).unwrap();
     let place = program.member(&object, address - object.address, size);
-    (object.variable.unwrap(), place)
+    (object.variable.unwrap(), ObjectMember { declared: None, ..place })
 }
 
 fn place(path: &str, type_name: &str, element: Option<u64>) -> ObjectMember {
-    ObjectMember { path: path.to_owned(), type_name: type_name.to_owned(), element }
+    let (path, type_name) = (path.to_owned(), type_name.to_owned());
+    ObjectMember { path, type_name, element, declared: None }
 }
 
 #[test]
@@ -76,5 +77,24 @@ fn without_debugging_information_there_is_the_distance_from_a_symbol() {
         if let Some(stripped) = sample.stripped() {
             assert_eq!(Program::open(&stripped).unwrap().variable(address), None, "{what}");
         }
+    });
+}
+
+#[test]
+fn a_member_is_declared_by_the_type_of_an_element_or_by_a_base() {
+    each("plain.cpp", true, |what, sample| {
+        let (program, lines) = (sample.open(), sample.run());
+        let declared = |name: &str| {
+            let address = numbers(&lines, "data", name)[0];
+            let object = program.variable(address).unwrap();
+            let found = program.member(&object, address - object.address, 8);
+            (found.path, found.declared.unwrap().line)
+        };
+        let line_of = |marker| Sample::line_of("plain.cpp", marker);
+        let expected = ("[1].owner".to_owned(), line_of("Counter"));
+        assert_eq!(declared("table[1].owner"), expected, "{what}");
+        assert_eq!(declared("entry.hits"), ("hits".to_owned(), line_of("Counted")), "{what}");
+        let expected = ("misses".to_owned(), line_of("Entry"));
+        assert_eq!(declared("entry.misses"), expected, "{what}");
     });
 }

@@ -150,6 +150,10 @@ pub struct Word {
     /// Its type's name; empty where it is not known.
     #[serde(rename = "type")]
     pub type_name: String,
+    /// Where the type that has it as a member is declared, as `file:line`, if that is not where the finding is: the base of a class, or
+    /// the type of an array's elements. Only in a run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub declared: Option<String>,
     /// What it is.
     pub role: Role,
     /// How likely others read it while the contended word is written, from 0 to 1. Only from types.

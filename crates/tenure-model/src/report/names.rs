@@ -1,6 +1,6 @@
 //! What findings and their parts are called: the same in every output, and in budgets.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::origin::package;
 use super::{Finding, Kind, Observed, Role, Sharing, Storage, Word};
@@ -59,11 +59,29 @@ impl Finding {
         }
     }
 
-    /// Where a change is made: at the declaration, or else where the line is used most.
+    /// Where a change is made: at the declaration, that of a base if this has the member, or else where the line is used most.
     #[must_use]
     pub fn place(&self) -> Option<&str> {
         let mut uses = self.written_first().into_iter().flat_map(|word| &word.uses);
-        self.declared.as_deref().or_else(|| uses.find_map(|it| it.code.as_ref()?.line.as_deref()))
+        let is_heap =
+            matches!(&self.observed, Some(Observed { storage: Storage::Heap { .. }, .. }));
+        let of_base = self.contended.declared.as_deref().filter(|_| is_heap);
+        of_base
+            .or(self.declared.as_deref())
+            .or_else(|| uses.find_map(|it| it.code.as_ref()?.line.as_deref()))
+    }
+
+    /// Whether elements of an array share the line, and each of those is used by one thread.
+    #[must_use]
+    pub fn has_owned_elements(&self) -> bool {
+        let mut owners: BTreeMap<&str, u64> = BTreeMap::new();
+        for word in self.words() {
+            let (Some(element), Some(owner)) = (word.element(), word.owner()) else { return false };
+            if *owners.entry(element).or_insert(owner) != owner {
+                return false;
+            }
+        }
+        owners.values().collect::<BTreeSet<_>>().len() > 1
     }
 
     /// The words of the line, those that are written first.
@@ -85,6 +103,27 @@ impl Finding {
 }
 
 impl Word {
+    /// The thread that alone uses it, by far.
+    #[must_use]
+    pub fn owner(&self) -> Option<u64> {
+        /// The part of the accesses that it makes.
+        const PART: f64 = 0.9;
+        let mut by_thread: BTreeMap<u64, f64> = BTreeMap::new();
+        for it in &self.uses {
+            for id in &it.ids {
+                *by_thread.entry(*id).or_default() += it.per_second;
+            }
+        }
+        let all: f64 = by_thread.values().sum();
+        let (owner, most) = by_thread.into_iter().max_by(|one, other| one.1.total_cmp(&other.1))?;
+        (most >= PART * all).then_some(owner)
+    }
+
+    /// The index of the array's element that its path begins with: 1 of `[1].sum`.
+    fn element(&self) -> Option<&str> {
+        self.path.strip_prefix('[')?.split_once("].").map(|(index, _)| index)
+    }
+
     /// Its path, or its offset where no name is known.
     #[must_use]
     pub fn name(&self) -> String {
@@ -209,6 +248,26 @@ mod tests {
             assert!(title.ends_with(&format!(" and its neighbour at {offset:+}")), "{title}");
         }
         assert!(title_with(session, 192).ends_with(" and Session +192"));
+    }
+
+    #[test]
+    fn elements_are_owned_if_each_is_used_by_one_thread_and_not_all_by_the_same() {
+        let of = |one: &[u64], other: &[u64]| {
+            let mut finding = run().findings.remove(0);
+            finding.victims.truncate(1);
+            for (path, ids, word) in [
+                ("[0].sum", one, &mut finding.contended),
+                ("[1].sum", other, &mut finding.victims[0]),
+            ] {
+                word.path = path.to_owned();
+                word.uses.truncate(1);
+                word.uses[0].ids = ids.to_vec();
+            }
+            finding.has_owned_elements()
+        };
+        assert!(of(&[1], &[2]));
+        assert!(!of(&[1], &[1]));
+        assert!(!of(&[1, 2], &[2]));
     }
 
     #[test]

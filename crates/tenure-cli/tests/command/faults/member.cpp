@@ -2,15 +2,17 @@
 #include "threads.h"
 
 // What each of two threads counts.
-class Stats {
+class Counts {
+protected:
+    std::atomic<long> read_{0};     // of the first
+    std::atomic<long> written_{0};  // of the second
+};
+
+class Stats : public Counts {
 public:
     void add_read() { read_.fetch_add(1, std::memory_order_relaxed); }
     void add_written() { written_.fetch_add(1, std::memory_order_relaxed); }
     long sum() const { return read_ + written_; }
-
-private:
-    std::atomic<long> read_{0};     // of the first
-    std::atomic<long> written_{0};  // of the second
 };
 
 static Stats *stats;

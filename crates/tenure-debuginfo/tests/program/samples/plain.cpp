@@ -5,7 +5,7 @@
 
 namespace app {
 
-struct Counter {
+struct Counter { // Counter
     std::atomic<long> value{0};
     void *owner = nullptr;
 };
@@ -26,7 +26,16 @@ struct Shared {
     char name[16] = {};
 };
 
+struct Counted { // Counted
+    long hits = 0;
+};
+
+struct Entry : Counter, Counted { // Entry
+    long misses = 0;
+};
+
 static Counter table[3]; // table
+static Entry entry;
 
 __attribute__((noinline)) void Queue::push()
 {
@@ -67,6 +76,8 @@ static __attribute__((noinline)) void read(const std::shared_ptr<Shared> &shared
 int main()
 {
     data("table[1].owner", &app::table[1].owner);
+    data("entry.hits", &app::entry.hits);
+    data("entry.misses", &app::entry.misses);
     auto *queue = app::make();
     queue->push();
     std::vector<app::Counter> all(3);
