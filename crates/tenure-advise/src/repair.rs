@@ -228,12 +228,13 @@ fn is_of_library(file: &str) -> bool {
 fn declaration(finding: &Finding) -> Option<Declaration> {
     let words = finding.words();
     if matches!(finding.sharing, Sharing::Elements { .. }) || finding.has_owned_elements() {
-        let type_name = element(&finding.type_name).to_owned();
+        let of = finding.contended.member_of.as_ref();
+        let type_name = of.map_or(element(&finding.type_name), |it| &it.type_name).to_owned();
         if type_name.is_empty() {
             return None;
         }
         let is_word = words.iter().all(|word| ["", "[n]"].contains(&word.path.as_str()));
-        let is_declared = words.iter().any(|word| word.declared.is_some());
+        let is_declared = of.is_some_and(|it| it.declared.is_some());
         return Some(match is_word && !is_declared && !is_struct_of_rust(&type_name) {
             true => Declaration::Words { type_name },
             false => Declaration::Elements { type_name },
@@ -373,7 +374,7 @@ mod tests {
                 offset: 0,
                 size: 8,
                 type_name,
-                declared: None,
+                member_of: None,
                 role,
                 weight: None,
                 why,

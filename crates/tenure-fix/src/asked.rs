@@ -127,11 +127,13 @@ fn edit(finding: &Finding, repair: &Repair) -> Result<(SourceChange, EditStart),
     };
     let declared = || at(finding.declared.as_deref()).map(start);
     // That of an array is the place of a variable.
-    let of_member = finding.contended.declared.as_deref();
+    let of_member = finding.contended.member_of.as_ref();
+    let of_member = of_member.and_then(|it| it.declared.as_deref());
     let type_apart = || {
         let is_variable = matches!(storage, Some(Storage::Static { .. }));
         let at = at(of_member.or(finding.declared.as_deref().filter(|_| !is_variable)))?;
-        let types = identifiers(&finding.type_name, None);
+        let element = finding.contended.member_of.as_ref().map(|it| &it.type_name);
+        let types = identifiers(element.unwrap_or(&finding.type_name), None);
         Ok((SourceChange::TypeApart, EditStart { types, at }))
     };
     let by_hand = |why: &str| Err(why.to_owned());
@@ -191,7 +193,7 @@ fn lines(finding: &Finding) -> Vec<Vec<String>> {
     for word in finding.words() {
         let is_written = word.role.is_contended();
         let is_path = |path: &str| path.split('.').all(is_name);
-        let is_elsewhere = word.declared != finding.contended.declared;
+        let is_elsewhere = word.member_of != finding.contended.member_of;
         if word.role == Role::Lock || !is_path(&word.path) || is_elsewhere {
             continue;
         }
@@ -272,6 +274,8 @@ fn place(text: &str) -> Option<SourcePlace> {
 mod tests {
     use serde_json::json;
 
+    use tenure_model::MemberOf;
+
     use super::*;
 
     #[test]
@@ -332,7 +336,8 @@ mod tests {
     fn a_change_is_made_where_the_base_or_the_element_is_declared() {
         let mut found = finding(&[("hits", &[1], "written"), ("limit", &[2], "written")]);
         found.declared = Some("derived.hpp:9".to_owned());
-        found.contended.declared = Some("base.hpp:3".to_owned());
+        let (type_name, declared) = ("Base".to_owned(), Some("base.hpp:3".to_owned()));
+        found.contended.member_of = Some(MemberOf { type_name, declared });
         let repair = |declaration: serde_json::Value| -> Repair {
             serde_json::from_value(json!({
                 "name": "apart", "remedies": ["apart"], "text": "", "bytes": 0,
@@ -349,5 +354,6 @@ mod tests {
         let elements = repair(json!({"kind": "elements", "type": "Slot"}));
         let (change, start) = edit(&found, &elements).unwrap();
         assert_eq!((change, start.at), (SourceChange::TypeApart, base()));
+        assert_eq!(start.types, ["Base"]);
     }
 }

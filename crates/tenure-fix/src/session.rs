@@ -347,9 +347,11 @@ impl Trial<'_> {
                 let file = file.ok_or_else(|| format!("{place} is not in this tree"))?;
                 let known = at(SourcePlace { file, line: place.line });
                 // The place may be that of a variable, whose type is declared elsewhere.
-                known.or_else(|refusal| self.declared(&start.types, &[], &at).map_err(|_| refusal))
+                known.or_else(|refusal| {
+                    self.declared(change, &start.types, &[], &at).map_err(|_| refusal)
+                })
             }
-            EditPlace::Declared { files } => self.declared(&start.types, files, &at),
+            EditPlace::Declared { files } => self.declared(change, &start.types, files, &at),
         }
     }
 
@@ -357,6 +359,7 @@ impl Trial<'_> {
     /// the words; or of a type whose struct is a member of another one, in the tree's own files that use them.
     fn declared(
         &self,
+        change: &SourceChange,
         types: &[String],
         files: &[String],
         at: &dyn Fn(SourcePlace) -> Result<FirstEdits, String>,
@@ -401,7 +404,8 @@ impl Trial<'_> {
             }
         }
         let own: Vec<PathBuf> = files.iter().filter_map(|it| with.find(Path::new(it))).collect();
-        let all = match own.is_empty() {
+        // Only a member's name tells that it is the one.
+        let all = match own.is_empty() || change.names().is_empty() {
             true => Vec::new(),
             false => with.declarations(Path::new(""), None, &own),
         };

@@ -44,8 +44,8 @@ pub use remedy::{Declaration, Remedy, Target};
 pub use report::{
     Alternative, Cell, Change, Check, CodeRead, Confidence, Coverage, Curve, Difference, Elsewhere,
     Embedder, Evidence, Finding, Forecast, Kind, Level, Line, LockHeld, Means, Measured,
-    MeasuredMember, Move, Observed, OperandShare, Origin, Point, Recorded, Repair, Report, Role,
-    Run, SCHEMA, Scope, Sharing, Signal, Source, Storage, Suggestion, Suppression, TypeMap, Types,
-    Unfixed, Use, Watched, Word, short_path, short_place,
+    MeasuredMember, MemberOf, Move, Observed, OperandShare, Origin, Point, Recorded, Repair,
+    Report, Role, Run, SCHEMA, Scope, Sharing, Signal, Source, Storage, Suggestion, Suppression,
+    TypeMap, Types, Unfixed, Use, Watched, Word, short_path, short_place,
 };
 pub use time::{TimeCause, TimeDetail, TimePart, TimeSplit};

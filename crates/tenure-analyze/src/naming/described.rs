@@ -6,8 +6,8 @@ use std::rc::Rc;
 use tenure_code::MachineCode;
 use tenure_debuginfo::model::Declared;
 use tenure_debuginfo::names::{is_lock_of_c, mentions_lock};
-use tenure_debuginfo::program::{AllocatedBlock, Object, ObjectMember};
-use tenure_model::{Access, Origin, Role, Word, short_path};
+use tenure_debuginfo::program::{AllocatedBlock, DeclaringType, Object, ObjectMember};
+use tenure_model::{Access, MemberOf, Origin, Role, Word, short_path};
 
 use super::names::ProcessNames;
 use super::role::{self, WordNames, WriteNames};
@@ -103,10 +103,15 @@ impl NamedWords {
         self.objects().find_map(|object| object.declared.as_ref()).map(line_of)
     }
 
-    /// Where the type that has a word as a member is declared, unless that is a library's: `std::atomic` is what the word is.
-    fn declaring(&self, at: usize) -> Option<String> {
-        let declared = self.places[at].as_ref()?.1.declared.as_ref()?;
-        (Origin::of_file(&declared.file) == Origin::Yours).then(|| line_of(declared))
+    /// The type that has a word as a member, unless it is that of the object, or a library's of C++: `std::atomic` is what the word is.
+    fn member_of(&self, at: usize) -> Option<MemberOf> {
+        let (_, place) = self.places[at].as_ref()?;
+        let DeclaringType { name, declared } = place.declaring.clone()?;
+        let is_library =
+            declared.as_ref().is_some_and(|it| Origin::of_file(&it.file) != Origin::Yours);
+        let declared = declared.as_ref().map(line_of);
+        let is_other = name != self.type_name() || declared != self.declared();
+        (!is_library && is_other).then_some(MemberOf { type_name: name, declared })
     }
 
     pub(crate) fn variable(&self) -> String {
@@ -283,7 +288,6 @@ pub(crate) fn words(
     groups: &Groups<'_>,
 ) -> Vec<(Word, u64)> {
     let elements = named.elements(contended);
-    let of_finding = named.declared();
     shown
         .iter()
         .map(|word| {
@@ -294,7 +298,7 @@ pub(crate) fn words(
             });
             let (path, type_name) =
                 first.map(|at| named.word(at, elements.is_some())).unwrap_or_default();
-            let declared = first.and_then(|at| named.declaring(at));
+            let member_of = first.and_then(|at| named.member_of(at));
             let offset = match (&worst.allocation, elements) {
                 (None, None) => word.offset - worst.address.cast_signed(),
                 _ => word.offset,
@@ -311,7 +315,7 @@ pub(crate) fn words(
                 offset,
                 size: word.size,
                 type_name,
-                declared: declared.filter(|it| of_finding.as_ref() != Some(it)),
+                member_of,
                 role,
                 weight: None,
                 why: String::new(),

@@ -39,24 +39,24 @@ pub fn member(model: &Model, ty: TypeId, offset: u64, size: u64) -> Option<Found
     Some(FoundMember { path, ty, fit })
 }
 
-/// The type that declares the member which lies at an offset: an array's element, and the base that a class has it from.
+/// The type that declares the member which lies at an offset: of a type that is an array its elements', of a class the base that it has
+/// the member from.
 pub fn declaring(model: &Model, ty: TypeId, offset: u64) -> TypeId {
     let (mut ty, mut offset) = (model.resolved(ty), offset);
     // As deep as types nest, which the model bounds.
     loop {
-        let inner = match &model[ty].kind {
-            TypeKind::Array { element, .. } => {
-                offset.checked_rem(model[*element].size).map(|rest| (*element, rest))
-            }
-            TypeKind::Composite { members, .. } => members
-                .iter()
-                .filter(|it| it.inherited)
-                .filter_map(|it| Some((it, offset.checked_sub(it.offset)?)))
-                .find(|(it, rest)| *rest < model.bytes_of(it))
-                .map(|(it, rest)| (it.ty, rest)),
-            _ => None,
+        let in_array = array(model, ty).and_then(|(start, element)| {
+            let rest = offset.checked_sub(start)?.checked_rem(model[element].size)?;
+            Some((element, rest))
+        });
+        let in_base = || {
+            let TypeKind::Composite { members, .. } = &model[ty].kind else { return None };
+            let bases = members.iter().filter(|it| it.inherited);
+            let mut inside = bases.filter_map(|it| Some((it, offset.checked_sub(it.offset)?)));
+            let (base, rest) = inside.find(|(it, rest)| *rest < model.bytes_of(it))?;
+            Some((base.ty, rest))
         };
-        let Some((of, rest)) = inner else { return ty };
+        let Some((of, rest)) = in_array.or_else(in_base) else { return ty };
         (ty, offset) = (model.resolved(of), rest);
     }
 }

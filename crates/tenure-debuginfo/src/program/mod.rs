@@ -135,7 +135,16 @@ pub struct ObjectMember {
     pub type_name: String,
     /// The index that the path begins with.
     pub element: Option<u64>,
-    /// Where the type that declares it is declared: of an array the element, of a class's inherited member the base.
+    /// The struct or class that declares it: of an array the element, of a class's inherited member the base.
+    pub declaring: Option<DeclaringType>,
+}
+
+/// A type that declares a member.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeclaringType {
+    /// Its name.
+    pub name: String,
+    /// Where it is declared.
     pub declared: Option<Declared>,
 }
 
@@ -318,7 +327,7 @@ impl Program {
             path: format!("+{offset}"),
             type_name: String::new(),
             element: None,
-            declared: None,
+            declaring: None,
         })
     }
 
@@ -345,8 +354,12 @@ impl Program {
         let element = element.or_else(|| path.strip_prefix('[')?.split_once(']')?.0.parse().ok());
         let type_name = names::type_name(&types.model.spelled(found.ty));
         let declaring = member::declaring(&types.model, layout.ty, inner);
-        let declared = types.model[declaring].declared.clone();
-        Some(ObjectMember { path, type_name, element, declared })
+        let ty = &types.model[declaring];
+        let declaring = matches!(ty.kind, TypeKind::Composite { .. }).then(|| DeclaringType {
+            name: names::type_name(&types.model.spelled(declaring)),
+            declared: ty.declared.clone(),
+        });
+        Some(ObjectMember { path, type_name, element, declaring })
     }
 
     /// The file.

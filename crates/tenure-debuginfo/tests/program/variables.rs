@@ -5,12 +5,12 @@ use super::compile::{Sample, each, numbers};
 fn at(program: &Program, address: u64, size: u64) -> (String, ObjectMember) {
     let object = program.variable(address).unwrap();
     let place = program.member(&object, address - object.address, size);
-    (object.variable.unwrap(), ObjectMember { declared: None, ..place })
+    (object.variable.unwrap(), ObjectMember { declaring: None, ..place })
 }
 
 fn place(path: &str, type_name: &str, element: Option<u64>) -> ObjectMember {
     let (path, type_name) = (path.to_owned(), type_name.to_owned());
-    ObjectMember { path, type_name, element, declared: None }
+    ObjectMember { path, type_name, element, declaring: None }
 }
 
 #[test]
@@ -88,13 +88,17 @@ fn a_member_is_declared_by_the_type_of_an_element_or_by_a_base() {
             let address = numbers(&lines, "data", name)[0];
             let object = program.variable(address).unwrap();
             let found = program.member(&object, address - object.address, 8);
-            (found.path, found.declared.unwrap().line)
+            let declaring = found.declaring.unwrap();
+            (found.path, declaring.name, declaring.declared.unwrap().line)
         };
-        let line_of = |marker| Sample::line_of("plain.cpp", marker);
-        let expected = ("[1].owner".to_owned(), line_of("Counter"));
-        assert_eq!(declared("table[1].owner"), expected, "{what}");
-        assert_eq!(declared("entry.hits"), ("hits".to_owned(), line_of("Counted")), "{what}");
-        let expected = ("misses".to_owned(), line_of("Entry"));
-        assert_eq!(declared("entry.misses"), expected, "{what}");
+        for (name, path, ty) in [
+            ("table[1].owner", "[1].owner", "Counter"),
+            ("entry.hits", "hits", "Counted"),
+            ("entry.misses", "misses", "Entry"),
+        ] {
+            let line = Sample::line_of("plain.cpp", ty);
+            let expected = (path.to_owned(), ty.to_owned(), line);
+            assert_eq!(declared(name), expected, "{what}");
+        }
     });
 }

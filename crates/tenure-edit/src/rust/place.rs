@@ -276,12 +276,21 @@ pub(super) struct Repr {
     pub(super) range: Range<usize>,
 }
 
-/// What the `repr` attributes say. A condition on one is refused: where it holds is not known here.
+/// Whether a `cfg_attr` has no `repr` but of an alignment: of several the largest counts.
+fn is_of_alignment(text: &str) -> bool {
+    let text: String = text.split_whitespace().collect();
+    text.split("repr(").skip(1).all(|rest| {
+        let bytes = rest.strip_prefix("align(").and_then(|rest| rest.split_once("))"));
+        bytes.is_some_and(|(bytes, _)| bytes.bytes().all(|it| it.is_ascii_digit()))
+    })
+}
+
+/// What the `repr` attributes say. A condition on one is refused, but for an alignment: where it holds is not known here.
 pub(super) fn reprs(source: &RustSource<'_>, attrs: &[Attribute]) -> Result<Vec<Repr>, Refusal> {
     let mut found = Vec::new();
     for attr in attrs {
         let start = source.range(attr).start;
-        if attr.path().is_ident("cfg_attr") && source.of(attr).contains("repr") {
+        if attr.path().is_ident("cfg_attr") && !is_of_alignment(source.of(attr)) {
             return Err(source.refuse(start, "its `repr` is under a condition"));
         }
         if !attr.path().is_ident("repr") {

@@ -357,6 +357,10 @@ fn a_type_apart_is_aligned_whatever_it_is_represented_as() {
         ),
         ("#[repr(align(16))]\nstruct S;", "#[repr(align(64))]\nstruct S;"),
         ("#[repr(align(16), C)]\nstruct S;", "#[repr(align(64), C)]\nstruct S;"),
+        (
+            "#[cfg_attr(unix, repr(align(8)), derive(Clone))]\nstruct S;",
+            "#[cfg_attr(unix, repr(align(8)), derive(Clone))]\n#[repr(align(64))]\nstruct S;",
+        ),
         ("#[repr(u8)]\npub enum S { A, B }", "#[repr(u8, align(64))]\npub enum S { A, B }"),
         ("pub(crate) enum S { A(u8), B }", "#[repr(align(64))]\npub(crate) enum S { A(u8), B }"),
         (
@@ -409,7 +413,7 @@ fn what_cannot_be_set_apart_is_refused_with_its_line() {
             "1: `S` is `repr(transparent)`",
         ),
         (
-            "#[cfg_attr(unix, repr(C))]\nstruct S { hits: u8 }",
+            "#[cfg_attr(unix, repr(align(8)), repr(C))]\nstruct S { hits: u8 }",
             "S",
             SourceChange::TypeApart,
             "1: its `repr` is under a condition",

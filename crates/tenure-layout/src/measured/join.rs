@@ -393,7 +393,7 @@ impl<'a> Joined<'a> {
             offset: start.saturating_add_unsigned(leaf.map_or(offset, |leaf| leaf.offset)),
             size: leaf.map_or_else(|| part.size.into(), |leaf| leaf.size),
             type_name: leaf.map_or_else(String::new, |leaf| layouts.spelled(leaf.ty)),
-            declared: None,
+            member_of: None,
             role: of_variable.or(role).unwrap_or(Role::Plain),
             weight: None,
             why: String::new(),

@@ -173,7 +173,7 @@ impl<'a> FindingWords<'a> {
             offset: i64::try_from(offset).unwrap_or(i64::MAX),
             size: leaf.size,
             type_name: layouts.spelled(leaf.ty),
-            declared: None,
+            member_of: None,
             role: leaf.role,
             weight: None,
             why: String::new(),

@@ -150,10 +150,10 @@ pub struct Word {
     /// Its type's name; empty where it is not known.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// Where the type that has it as a member is declared, as `file:line`, if that is not where the finding is: the base of a class, or
-    /// the type of an array's elements. Only in a run.
+    /// The type that has it as a member, if that is not the finding's: the base of a class, or the type of an array's elements. Only in a
+    /// run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub declared: Option<String>,
+    pub member_of: Option<MemberOf>,
     /// What it is.
     pub role: Role,
     /// How likely others read it while the contended word is written, from 0 to 1. Only from types.
@@ -168,6 +168,17 @@ pub struct Word {
     /// Its samples, if there are any. Only from types with a recording of `perf`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<Measured>,
+}
+
+/// A type of the program's own that declares a member.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MemberOf {
+    /// Its name.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// Where it is declared, as `file:line`. rustc does not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub declared: Option<String>,
 }
 
 /// What a group of threads did with a word at one place of the code.

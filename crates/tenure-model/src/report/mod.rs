@@ -10,8 +10,8 @@ mod names;
 mod origin;
 
 pub use finding::{
-    Confidence, Curve, Evidence, Finding, Forecast, Kind, Level, LockHeld, Observed, Origin, Point,
-    Repair, Sharing, Signal, Storage, Use, Word,
+    Confidence, Curve, Evidence, Finding, Forecast, Kind, Level, LockHeld, MemberOf, Observed,
+    Origin, Point, Repair, Sharing, Signal, Storage, Use, Word,
 };
 pub use map::{Alternative, Cell, Embedder, Line, Means, Move, Suggestion, TypeMap, Unfixed};
 pub use measured::{Elsewhere, Measured, MeasuredMember, Recorded};

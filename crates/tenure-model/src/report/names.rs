@@ -65,7 +65,8 @@ impl Finding {
         let mut uses = self.written_first().into_iter().flat_map(|word| &word.uses);
         let is_heap =
             matches!(&self.observed, Some(Observed { storage: Storage::Heap { .. }, .. }));
-        let of_base = self.contended.declared.as_deref().filter(|_| is_heap);
+        let of_base = self.contended.member_of.as_ref().filter(|_| is_heap);
+        let of_base = of_base.and_then(|it| it.declared.as_deref());
         of_base
             .or(self.declared.as_deref())
             .or_else(|| uses.find_map(|it| it.code.as_ref()?.line.as_deref()))
