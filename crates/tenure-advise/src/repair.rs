@@ -31,6 +31,7 @@ pub fn repair(steps: &[RemedyOf], target: &Target, bytes: u64, per_thread: bool)
         brief: briefs.join(", and "),
         text: texts.join(" "),
         code: steps.iter().flat_map(|step| step.code(target)).collect(),
+        edits: Vec::new(),
         bytes,
         per_thread,
     }

@@ -64,6 +64,14 @@ impl Exports {
     pub(crate) fn write(&self, report: &Report, another_follows: bool) -> Result<(), EarlyEnd> {
         let is_due = |path: &Path| !output::is_stdout(path) && file::is_replaced(path);
         let mut due = self.0.iter().filter(|(_, path)| !another_follows || is_due(path));
-        due.try_for_each(|(format, path)| output::write(path, &format.exporter.export(report)))
+        due.try_for_each(|(format, path)| {
+            // Programs make edits from it.
+            let edited = (format.option == "json").then(|| {
+                let mut report = report.clone();
+                tenure_fix::edits::add(&mut report, Path::new("."));
+                report
+            });
+            output::write(path, &format.exporter.export(edited.as_ref().unwrap_or(report)))
+        })
     }
 }

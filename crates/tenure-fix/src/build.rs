@@ -7,7 +7,7 @@ use tenure_edit::{SourceChange, SourcePlace};
 use tenure_measure::command::{CommandRun, MeasuredCommand, RunError, shell_line};
 use tenure_model::SourceEdit;
 
-use crate::trees::TreeCopy;
+use crate::trees::SourceTree;
 
 /// How often what the compiler asks for is edited: each time may uncover more.
 const MAX_BUILDS: usize = 8;
@@ -149,7 +149,7 @@ fn cargo_build(words: &[String]) -> Option<String> {
 }
 
 /// A command in a copy of the tree.
-pub(crate) fn command(tree: &TreeCopy, line: &str) -> MeasuredCommand {
+pub(crate) fn command(tree: &SourceTree, line: &str) -> MeasuredCommand {
     let target = tree.target.to_string_lossy().into_owned();
     MeasuredCommand {
         line: line.to_owned(),
@@ -171,7 +171,7 @@ pub(crate) struct Edited<'a> {
 
 /// Builds everything, and edits what the compiler asks for. The error is a line, and tells what does not build.
 pub(crate) fn build(
-    tree: &TreeCopy,
+    tree: &SourceTree,
     commands: &Commands,
     edited: Option<&Edited<'_>>,
     stop: &(dyn Fn() -> bool + Sync),
@@ -198,7 +198,7 @@ pub(crate) fn build(
 }
 
 fn asked_for(
-    tree: &TreeCopy,
+    tree: &SourceTree,
     edited: &Edited<'_>,
     build: &CommandRun,
 ) -> Result<Vec<SourceEdit>, String> {

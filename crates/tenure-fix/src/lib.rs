@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`session`] | tries one change after another |
 //! | [`apply`] | applies a patch to the user's tree |
+//! | [`edits`] | the edits that a change begins with, also for a report |
 //! | `asked` | the edit that a finding's repair is |
 //! | `trees` | two copies of the user's tree: without and with the change |
 //! | `build` | builds and tests a copy |
@@ -16,5 +17,6 @@
 pub mod apply;
 mod asked;
 mod build;
+pub mod edits;
 pub mod session;
 mod trees;

@@ -4,19 +4,19 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tenure_edit::c::SourceText;
-use tenure_edit::{EditOptions, Padding, SourceChange, SourcePlace, c, rust};
+use tenure_edit::{EditOptions, Padding, SourceChange};
 use tenure_measure::command::RunError;
 use tenure_measure::compare::CompareRequest;
 use tenure_measure::figures::Metric;
 use tenure_model::{
-    ComparisonEnd, ComparisonVerdict, FixOutcome, FixReport, Language, Progress, ProposedChange,
-    Report, SourceEdit, TriedChange,
+    ComparisonEnd, ComparisonVerdict, FixOutcome, FixReport, Progress, ProposedChange, Report,
+    TriedChange,
 };
 use tenure_report::machine;
 
 use crate::asked::{ChangeSubject, EditPlace, EditStart};
 use crate::build::{self, Commands, Edited, command};
+use crate::edits::{Editor, FirstEdits};
 use crate::trees::TreeCopies;
 
 /// Changes that are tried where none is named.
@@ -84,6 +84,16 @@ impl FixRequest {
     }
 }
 
+/// Whether two findings ask for one edit, as several do of one array.
+fn is_same(one: &(SourceChange, EditStart), other: &(SourceChange, EditStart)) -> bool {
+    let is_at = match (&one.1.at, &other.1.at) {
+        (EditPlace::Known(one), EditPlace::Known(other)) => one == other,
+        (EditPlace::Declared { .. }, EditPlace::Declared { .. }) => one.1.types == other.1.types,
+        _ => false,
+    };
+    one.0 == other.0 && is_at
+}
+
 struct Trial<'a> {
     request: &'a FixRequest,
     trees: TreeCopies,
@@ -92,15 +102,6 @@ struct Trial<'a> {
     record: &'a RecordAgain<'a>,
     /// What the reader has to know besides.
     notes: RefCell<Vec<String>>,
-}
-
-/// What a change begins with.
-struct FirstEdits {
-    /// Its place, whose file is a path in the tree.
-    place: SourcePlace,
-    /// The text of that file.
-    before: String,
-    edits: Vec<SourceEdit>,
 }
 
 impl Trial<'_> {
@@ -191,7 +192,14 @@ impl Trial<'_> {
         }
         let numbers = &self.request.numbers;
         if numbers.is_empty() {
-            return Ok(all.into_iter().take(DEFAULT_CHANGES).collect());
+            let mut edits = Vec::new();
+            let is_new = |(_, subject): &(ProposedChange, Option<ChangeSubject<'_>>)| {
+                let Some(Ok(edit)) = subject.map(ChangeSubject::edit) else { return true };
+                let is_known = edits.iter().any(|known| is_same(known, &edit));
+                edits.push(edit);
+                !is_known
+            };
+            return Ok(all.into_iter().filter(is_new).take(DEFAULT_CHANGES).collect());
         }
         let mut chosen = Vec::new();
         for number in numbers {
@@ -281,12 +289,15 @@ impl Trial<'_> {
         subject: &str,
         progress: &dyn Progress,
     ) -> Result<(), RunError> {
-        let [_, with] = &self.trees.both;
+        let [without, with] = &self.trees.both;
         let options = EditOptions { line_bytes, padding: self.request.padding };
-        let FirstEdits { place, before, edits } = self.first(change, start, &options)?;
+        let dependency = |file: &Path| self.trees.dependency(file);
+        let editor = Editor { tree: with, built: without, options, dependency: &dependency };
+        let FirstEdits { place, before, edits, notes } = editor.first(change, start)?;
+        notes.into_iter().for_each(|it| self.note(it));
         if place.file.starts_with("..") {
             // It is compared with the tree that uses the same copy of the crate.
-            build::build(&self.trees.both[0], &self.commands, None, self.stop)?;
+            build::build(without, &self.commands, None, self.stop)?;
         }
         with.edit(&edits)?;
         let edited = Edited { change, place: &place, before: &before, options: &options };
@@ -325,152 +336,6 @@ impl Trial<'_> {
         Ok(())
     }
 
-    /// The first edits, and where they begin.
-    fn first(
-        &self,
-        change: &SourceChange,
-        start: &EditStart,
-        options: &EditOptions,
-    ) -> Result<FirstEdits, String> {
-        let with = &self.trees.both[1];
-        let at = |place: SourcePlace| {
-            let before = with.read(&place.file)?;
-            let edits = self.edits(change, &place, &before, options, &start.types)?;
-            Ok(FirstEdits { place, before, edits })
-        };
-        match &start.at {
-            EditPlace::Known(place) => {
-                let file = match with.find(&place.file) {
-                    Some(file) => Some(file),
-                    None => self.trees.dependency(&place.file)?,
-                };
-                let file = file.ok_or_else(|| format!("{place} is not in this tree"))?;
-                let known = at(SourcePlace { file, line: place.line });
-                // The place may be that of a variable, whose type is declared elsewhere.
-                known.or_else(|refusal| {
-                    self.declared(change, &start.types, &[], &at).map_err(|_| refusal)
-                })
-            }
-            EditPlace::Declared { files } => self.declared(change, &start.types, files, &at),
-        }
-    }
-
-    /// The first edits at the one declaration that can be edited: of these types, in the tree or in the crates of a registry that use
-    /// the words; or of a type whose struct is a member of another one, in the tree's own files that use them.
-    fn declared(
-        &self,
-        change: &SourceChange,
-        types: &[String],
-        files: &[String],
-        at: &dyn Fn(SourcePlace) -> Result<FirstEdits, String>,
-    ) -> Result<FirstEdits, String> {
-        let with = &self.trees.both[1];
-        let mut why = "its declaration is not in this tree".to_owned();
-        let mut in_folder = |folder: &Path| {
-            for name in types {
-                let mut edited = Vec::new();
-                let places = with.declarations(folder, Some(name), &[]);
-                for place in self.trees.both[0].compiled(places) {
-                    match at(place) {
-                        Ok(found) => edited.push(found),
-                        Err(refusal) => why = refusal,
-                    }
-                }
-                if let [one, other, ..] = &edited[..] {
-                    let (one, other) = (&one.place, &other.place);
-                    return Err(format!("{name} is declared at {one} and at {other}"));
-                }
-                if let Some(found) = edited.pop() {
-                    return Ok(Some(found));
-                }
-            }
-            Ok(None)
-        };
-        if let Some(found) = in_folder(Path::new(""))? {
-            return Ok(found);
-        }
-        // Only now: a crate that is copied is built anew.
-        let mut folders = Vec::new();
-        for file in files {
-            if let Some(file) = self.trees.dependency(Path::new(file))? {
-                // `../crates/NAME-VERSION`
-                folders.push(file.components().take(3).collect::<PathBuf>());
-            }
-        }
-        folders.dedup();
-        for folder in folders {
-            if let Some(found) = in_folder(&folder)? {
-                return Ok(found);
-            }
-        }
-        let own: Vec<PathBuf> = files.iter().filter_map(|it| with.find(Path::new(it))).collect();
-        // Only a member's name tells that it is the one.
-        let all = match own.is_empty() || change.names().is_empty() {
-            true => Vec::new(),
-            false => with.declarations(Path::new(""), None, &own),
-        };
-        let mut edited: Vec<_> = all.into_iter().filter_map(|place| at(place).ok()).collect();
-        match edited.len() {
-            1 => Ok(edited.remove(0)),
-            _ => Err(why),
-        }
-    }
-
-    /// The first edits, whose files are paths in the tree.
-    fn edits(
-        &self,
-        change: &SourceChange,
-        place: &SourcePlace,
-        text: &str,
-        options: &EditOptions,
-        types: &[String],
-    ) -> Result<Vec<SourceEdit>, String> {
-        let with = &self.trees.both[1];
-        let ending = place.file.extension().and_then(|it| it.to_str()).unwrap_or_default();
-        if ending == "rs" {
-            let edits = rust::edits(text, change, place, options).map_err(|it| it.to_string())?;
-            let in_file =
-                |edit| SourceEdit { file: place.file.to_string_lossy().into_owned(), ..edit };
-            return Ok(edits.into_iter().map(in_file).collect());
-        }
-        let mut files = vec![place.file.clone()];
-        for name in change.names().iter().chain(types) {
-            files.extend(with.mention(name, &ENDINGS.map(|(ending, _)| ending)));
-        }
-        files.sort();
-        files.dedup();
-        let language = |file: &Path| {
-            let ending = file.extension().and_then(|it| it.to_str()).unwrap_or_default();
-            ENDINGS.iter().find(|it| it.0 == ending).map(|it| it.1)
-        };
-        // A header's language is that of the file that it is for, as far as can be told: C++ if any file beside it is.
-        let has_cpp = files.iter().any(|file| language(file) == Some(Language::Cpp));
-        let texts: Vec<(PathBuf, String)> = files
-            .into_iter()
-            .filter_map(|file| Some((file.clone(), with.read(&file).ok()?)))
-            .collect();
-        let sources: Vec<SourceText<'_>> = texts
-            .iter()
-            .filter_map(|(file, text)| {
-                let of_file = language(file)?;
-                let is_header = file.extension().is_some_and(|it| it == "h");
-                Some(SourceText {
-                    file,
-                    text,
-                    language: if is_header && has_cpp { Language::Cpp } else { of_file },
-                })
-            })
-            .collect();
-        let edits = c::edits(&sources, change, place, options).map_err(|it| it.to_string())?;
-        for note in c::alignment_notes(&sources, change, place, options) {
-            self.note(format!(
-                "{}: {}, so the type may not start a line there",
-                note.place, note.why
-            ));
-        }
-        Ok(edits)
-    }
-
     fn note(&self, line: String) {
         let mut notes = self.notes.borrow_mut();
         if !notes.contains(&line) {
@@ -479,14 +344,29 @@ impl Trial<'_> {
     }
 }
 
-const ENDINGS: [(&str, Language); 9] = [
-    ("c", Language::C),
-    ("h", Language::C),
-    ("cc", Language::Cpp),
-    ("cpp", Language::Cpp),
-    ("cxx", Language::Cpp),
-    ("hh", Language::Cpp),
-    ("hpp", Language::Cpp),
-    ("hxx", Language::Cpp),
-    ("inl", Language::Cpp),
-];
+#[cfg(test)]
+mod tests {
+    use tenure_edit::SourcePlace;
+
+    use super::*;
+
+    #[test]
+    fn findings_of_one_table_ask_for_one_edit() {
+        let declared = |types: &[&str], file: &str| {
+            let types = types.iter().map(|it| (*it).to_owned()).collect();
+            let at = EditPlace::Declared { files: vec![file.to_owned()] };
+            (SourceChange::TypeApart, EditStart { types, at })
+        };
+        let one = declared(&["SeqLock"], "a.rs");
+        assert!(is_same(&one, &declared(&["SeqLock"], "b.rs")));
+        assert!(!is_same(&one, &declared(&["Slot"], "a.rs")));
+        let known = |line| {
+            let at = EditPlace::Known(SourcePlace { file: "a.c".into(), line });
+            (SourceChange::TypeApart, EditStart { types: Vec::new(), at })
+        };
+        assert!(is_same(&known(3), &known(3)) && !is_same(&known(3), &known(4)));
+        assert!(!is_same(&one, &known(3)));
+        let borrow = (SourceChange::Borrow, known(3).1);
+        assert!(!is_same(&borrow, &known(3)));
+    }
+}

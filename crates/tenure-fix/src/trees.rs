@@ -9,8 +9,8 @@ use tenure_edit::{SourcePlace, apply};
 use tenure_measure::git::git;
 use tenure_model::{DependencyPatch, SourceEdit};
 
-/// A copy of the tree with all that is not ignored, also what is not committed.
-pub(crate) struct TreeCopy {
+/// A tree of sources: the user's own, or a copy with all that is not ignored, also what is not committed.
+pub(crate) struct SourceTree {
     root: PathBuf,
     /// The user's folder, seen from the top.
     below: PathBuf,
@@ -23,9 +23,9 @@ pub(crate) struct TreeCopy {
 /// The copies, which go when this is dropped.
 pub(crate) struct TreeCopies {
     /// Without the change, and with it.
-    pub(crate) both: [TreeCopy; 2],
+    pub(crate) both: [SourceTree; 2],
     /// Where builds of C and C++ are instrumented: their objects lie beside the sources.
-    recorded: TreeCopy,
+    recorded: SourceTree,
     _folder: tempfile::TempDir,
 }
 
@@ -49,7 +49,7 @@ impl TreeCopies {
             git(here, &["clone", "--quiet", "--shared", "--", &top, &path])?;
             uncommitted(Path::new(&top), &root)?;
             commit(&root)?;
-            Ok::<_, String>(TreeCopy {
+            Ok::<_, String>(SourceTree {
                 root,
                 below: below.clone().into(),
                 user: top.clone().into(),
@@ -74,7 +74,7 @@ impl TreeCopies {
     }
 
     /// The copy to record, made as one of both.
-    pub(crate) fn recorded(&self, as_in: usize) -> Result<&TreeCopy, String> {
+    pub(crate) fn recorded(&self, as_in: usize) -> Result<&SourceTree, String> {
         copy(&self.both[as_in], &self.recorded)?;
         Ok(&self.recorded)
     }
@@ -141,7 +141,14 @@ const HEADERS: [&str; 8] = ["h", "hh", "hpp", "hxx", "h++", "inc", "inl", "ipp"]
 /// Where copies of a registry's crates lie, from the top of a tree. Not in it, where cargo would take them for members of its workspace.
 const CRATES: &str = "../crates";
 
-impl TreeCopy {
+impl SourceTree {
+    /// The user's own, which is not edited; `None` if the folder is in no git checkout.
+    pub(crate) fn of_user(here: &Path) -> Option<Self> {
+        let top = PathBuf::from(git(here, &["rev-parse", "--show-toplevel"]).ok()?);
+        let below = git(here, &["rev-parse", "--show-prefix"]).ok()?.into();
+        Some(Self { root: top.clone(), below, user: top, target: PathBuf::new() })
+    }
+
     fn crates(&self) -> PathBuf {
         // Without `..`, which other programs might resolve otherwise.
         self.root.with_file_name("crates")
@@ -313,7 +320,7 @@ fn list_read(folder: &Path, read: &mut Vec<PathBuf>) {
 }
 
 /// Makes a tree as another one.
-fn copy(from: &TreeCopy, to: &TreeCopy) -> Result<(), String> {
+fn copy(from: &SourceTree, to: &SourceTree) -> Result<(), String> {
     let changed = changed(from, to)?;
     for file in &changed {
         // Others keep their times, which builds go by.
@@ -323,7 +330,7 @@ fn copy(from: &TreeCopy, to: &TreeCopy) -> Result<(), String> {
 }
 
 /// Files that differ between two trees, from their tops.
-fn changed(one: &TreeCopy, other: &TreeCopy) -> Result<Vec<PathBuf>, String> {
+fn changed(one: &SourceTree, other: &SourceTree) -> Result<Vec<PathBuf>, String> {
     let mut files = Vec::new();
     let names = |folder: &Path| git(folder, &["diff", "--name-only", "-z", "HEAD"]);
     for tree in [one, other] {
@@ -339,7 +346,7 @@ fn changed(one: &TreeCopy, other: &TreeCopy) -> Result<Vec<PathBuf>, String> {
     files.dedup();
     // Cargo writes its lock by itself.
     files.retain(|it| it.file_name().is_none_or(|name| name != "Cargo.lock"));
-    let text = |tree: &TreeCopy, file: &Path| fs::read_to_string(tree.root.join(file)).ok();
+    let text = |tree: &SourceTree, file: &Path| fs::read_to_string(tree.root.join(file)).ok();
     files.retain(|file| text(one, file) != text(other, file));
     Ok(files)
 }
@@ -459,7 +466,7 @@ mod tests {
         let listed =
             "/t/liba.rlib: /r/a-1.0/src/lib.rs /r/a-1.0/src/wide.rs\n\n/r/a-1.0/src/wide.rs:\n";
         fs::write(deps.join("a.d"), listed).unwrap();
-        let tree = TreeCopy {
+        let tree = SourceTree {
             root: folder.path().into(),
             below: PathBuf::new(),
             user: folder.path().into(),
@@ -524,7 +531,7 @@ mod tests {
         let trees = TreeCopies::of(folder.path()).unwrap();
         let [without, with] = &trees.both;
         let past = SystemTime::UNIX_EPOCH;
-        let is_touched = |tree: &TreeCopy, file: &str| {
+        let is_touched = |tree: &SourceTree, file: &str| {
             let file = fs::File::options().append(true).open(tree.root.join(file)).unwrap();
             let is_touched = file.metadata().unwrap().modified().unwrap() != past;
             file.set_modified(past).unwrap();

@@ -55,6 +55,7 @@ pub(super) fn suggestion(
         price,
         summary,
         order: first.order(),
+        edits: Vec::new(),
         moves,
         before: layouts.map(id),
         after: after.map(id),

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Measured, Role};
-use crate::{Access, Code, Declaration, Language, Remedy, Target};
+use crate::{Access, Code, Declaration, Language, Remedy, SourceEdit, Target};
 
 /// A contended cache line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -335,6 +335,10 @@ pub struct Repair {
     /// What to write: a line or two.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub code: Vec<String>,
+    /// It as edits of the source, where no compiler has to be asked what else has to change. Files are named from the top of the git
+    /// checkout that the command was called in. Only in JSON.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub edits: Vec<SourceEdit>,
     /// What it costs, in bytes: of an object, of a thread, or of an array or variables in all. The text says which.
     pub bytes: u64,
     /// Whether the bytes are for each thread.

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Role;
+use crate::SourceEdit;
 
 /// How a type lies on lines.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -100,6 +101,9 @@ pub struct Suggestion {
     /// All members of the type in the new order, as they would be written down; padding is a member
     /// named `(N bytes of padding)`.
     pub order: Vec<String>,
+    /// The order as edits of the source, as those of a repair.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub edits: Vec<SourceEdit>,
     /// The type before and after.
     pub before: TypeMap,
     /// The same, after.

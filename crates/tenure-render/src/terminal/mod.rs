@@ -255,6 +255,7 @@ mod tests {
             brief: String::new(),
             text,
             code,
+            edits: Vec::new(),
             bytes: 56,
             per_thread: false,
         };
