@@ -2,7 +2,7 @@ import pathlib
 
 from parts import crates, debian
 from parts.edit import Source
-from parts.pairs import first_match
+from parts.outputs import first_match
 from parts.shell import TENURE, call, digest
 
 HERE = pathlib.Path(__file__).parent

@@ -33,7 +33,7 @@ def predicted(result):
 
 
 def rounds(results):
-    counts = sorted({it["pairs"] for result in results for it in result["measure"].values()})
+    counts = sorted({it["rounds"] for result in results for it in result["measure"].values()})
     return f"{counts[0]} to {counts[-1]} rounds" if len(counts) > 1 else f"{counts[0]} rounds"
 
 
@@ -95,7 +95,7 @@ def missing(folder, result):
     for step in ("record", "tests", "measure"):
         if result.get("of", {}).get(step) != now:
             return f"{step} of {folder.name}, as it is now"
-    if few := [it["pairs"] for it in result["measure"].values() if it["pairs"] < ROUNDS]:
+    if few := [it["rounds"] for it in result["measure"].values() if it["rounds"] < ROUNDS]:
         return f"{ROUNDS} rounds of {folder.name}, but {few[0]}"
     return None
 

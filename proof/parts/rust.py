@@ -3,7 +3,7 @@
 import re
 import subprocess
 
-from parts import crates, pairs
+from parts import crates, outputs
 from parts.shell import ROOT, digest, fail, own_sources
 
 SECONDS = {"ps": 1e-12, "ns": 1e-9, "µs": 1e-6, "us": 1e-6, "ms": 1e-3, "s": 1}
@@ -12,7 +12,7 @@ SECONDS = {"ps": 1e-12, "ns": 1e-9, "µs": 1e-6, "us": 1e-6, "ms": 1e-3, "s": 1}
 def criterion(bench, pattern):
     """One benchmark of a crate that uses criterion, for a second: its file, arguments, and how to read operations per second."""
     def read(output):
-        time, unit = pairs.first_match(r"time: +\[\S+ \S+ (\S+) (\S+)")(output)
+        time, unit = outputs.first_match(r"time: +\[\S+ \S+ (\S+) (\S+)")(output)
         return 1 / (float(time) * SECONDS[unit])
 
     return bench, ["--bench", pattern, "--warm-up-time", "0.3", "--measurement-time", "1", "--noplot", "--discard-baseline"], read
@@ -105,7 +105,7 @@ class CrateProof:
         for what, (bench, words, read) in self.own.items():
             table[what] = {way: runner(self.benches[way, bench], words, read) for way in self.programs}
         for what, words in self.cases.items():
-            table[what] = {way: runner(program, named(words, way), pairs.last_number) for way, program in self.programs.items()}
+            table[what] = {way: runner(program, named(words, way), outputs.last_number) for way, program in self.programs.items()}
         return table
 
     def rate(self, program, words, read):

@@ -4,7 +4,7 @@ import re
 import shutil
 import socket
 
-from parts import crates, pairs
+from parts import crates, outputs
 from parts.shell import ROOT, call, fail, free_port, load, need, processor_seconds, running
 
 HERE = pathlib.Path(__file__).parent
@@ -28,7 +28,7 @@ def memtier(port):
     """Answers a second, by memtier."""
     words = ["-s", "127.0.0.1", "-p", port, "-P", "memcache_text", "--ratio", "1:100", "-t", "1", "-c", "50", "-d", "100"]
     output = call("memtier_benchmark", *words, "--test-time", SECONDS, "--key-maximum", "10000", "--hide-histogram")
-    return float(pairs.first_match(r"Totals +([\d.]+)")(output)[0])
+    return float(outputs.first_match(r"Totals +([\d.]+)")(output)[0])
 
 
 class Seeds:
@@ -85,7 +85,7 @@ class Seeds:
     def benchmarks(self):
         def in_memory(name, *words):
             program = self.programs[name]
-            rate = lambda form: lambda: pairs.last_number(call(program, form, "memory", *words))
+            rate = lambda form: lambda: outputs.last_number(call(program, form, "memory", *words))
             return {way: rate(form) for way, form in FORMS[name].items()}
 
         def over_sockets(name, answers):
@@ -119,7 +119,7 @@ class Seeds:
         need("wrk")
         began = processor_seconds(pid)
         output = call("wrk", "-t1", "-c50", f"-d{SECONDS}s", "-H", "Connection: close", f"http://127.0.0.1:{port}/")
-        return float(pairs.first_match(r"Requests/sec: +([\d.]+)")(output)[0]) * SECONDS / (processor_seconds(pid) - began)
+        return float(outputs.first_match(r"Requests/sec: +([\d.]+)")(output)[0]) * SECONDS / (processor_seconds(pid) - began)
 
 
 proof = Seeds()

@@ -4,7 +4,7 @@ import subprocess
 
 from parts import crates, debian
 from parts.edit import Source
-from parts.pairs import first_match
+from parts.outputs import first_match
 from parts.shell import JOBS, TENURE, call, digest, need
 
 HERE = pathlib.Path(__file__).parent
