@@ -16,7 +16,7 @@ const ALIGN: usize = 16;
 /// The thread's word during a call that gets no memory.
 const NOTHING: usize = 1;
 
-/// The blocks of one call, in turn: they are too few to be used again.
+/// The blocks of one call, in turn, from its start: they are too few to be used again.
 #[repr(C, align(16))]
 struct Room {
     blocks: [u8; ROOM],
@@ -62,15 +62,20 @@ pub(super) fn block(size: usize) -> Option<*mut c_void> {
 
 #[cold]
 fn take(room: usize, size: usize) -> Option<*mut c_void> {
-    // SAFETY: `with_memory` has set the word to a room that it has until it resets the word, in this thread. It does not use it
-    // meanwhile, and no other reference outlives this function or `size`.
-    let room = unsafe { &mut *with_exposed_provenance_mut::<Room>(room) };
+    let room = with_exposed_provenance_mut::<Room>(room);
     let bytes = size.checked_next_multiple_of(ALIGN)?.checked_add(ALIGN)?;
-    let block = room.blocks.get_mut(room.used..)?.get_mut(..bytes)?;
-    room.used += bytes;
-    let (head, block) = block.split_at_mut_checked(ALIGN)?;
-    head[..size_of::<usize>()].copy_from_slice(&size.to_ne_bytes());
-    Some(block.as_mut_ptr().cast())
+    // SAFETY: `with_memory` has set the word to a room that it has until it resets the word, in this thread, and does not use it
+    // meanwhile. Nothing refers to it but by pointers. The block, with its head, ends within the room, and both are aligned.
+    unsafe {
+        let used = (*room).used;
+        if bytes > ROOM - used {
+            return None;
+        }
+        (*room).used = used + bytes;
+        let head = (&raw mut (*room).blocks).byte_add(used);
+        head.cast::<usize>().write(size);
+        Some(head.byte_add(ALIGN).cast())
+    }
 }
 
 /// Bytes of a block that [`block`] gave; `None` of any other.
@@ -84,9 +89,13 @@ pub(super) fn size(block: *mut c_void) -> Option<usize> {
 
 #[cold]
 fn known(room: usize, block: *mut c_void) -> Option<usize> {
-    // SAFETY: as in `take`.
-    let room = unsafe { &*with_exposed_provenance_mut::<Room>(room) };
-    let at = block.addr().checked_sub(room.blocks.as_ptr().addr() + ALIGN)?;
-    let size = room.blocks.get(at..room.used)?.first_chunk()?;
-    Some(usize::from_ne_bytes(*size))
+    let room = with_exposed_provenance_mut::<Room>(room);
+    let at = block.addr().checked_sub(room.addr() + ALIGN)?;
+    // SAFETY: as in `take`; what lies before the room's used end was given by it, and a block's head lies before it.
+    unsafe {
+        if at >= (*room).used {
+            return None;
+        }
+        Some((&raw mut (*room).blocks).byte_add(at).cast::<usize>().read())
+    }
 }
