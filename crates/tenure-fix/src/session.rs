@@ -10,7 +10,7 @@ use tenure_measure::compare::CompareRequest;
 use tenure_measure::figures::Metric;
 use tenure_model::{
     ComparisonEnd, ComparisonVerdict, FixOutcome, FixReport, Progress, ProposedChange, Report,
-    TriedChange,
+    Source, TriedChange,
 };
 use tenure_report::machine;
 
@@ -130,7 +130,8 @@ impl Trial<'_> {
                 Ok(change) => tried.push(change),
                 Err(RunError::Stopped) => {
                     self.trees.withdraw()?;
-                    self.note("It was interrupted: later changes were not tried".to_owned());
+                    let number = change.number;
+                    self.note(format!("It was interrupted while it tried change {number}"));
                     break;
                 }
                 Err(error) => return Err(error),
@@ -182,6 +183,11 @@ impl Trial<'_> {
         report: &'r Report,
     ) -> Result<Vec<(ProposedChange, Option<ChangeSubject<'r>>)>, RunError> {
         let all = ChangeSubject::all(report);
+        if matches!(&report.source, Source::Run(run) if run.processes == 0) {
+            let why =
+                "nothing was recorded: no instrumented program ran; fix records Rust, C and C++";
+            return Err(why.to_owned().into());
+        }
         if all.is_empty() {
             let said = report.answer.as_ref().map_or("the report proposes none", |it| &it.headline);
             let said = said.trim_end_matches('.');
@@ -215,6 +221,15 @@ impl Trial<'_> {
         Ok(chosen)
     }
 
+    /// A place with its file's path from the top of the tree, if it is there: that of a copy is gone when it is read.
+    fn in_tree(&self, place: &str) -> String {
+        let (file, line) = place.rsplit_once(':').unwrap_or((place, ""));
+        match self.trees.both[1].find(Path::new(file)) {
+            Some(found) => format!("{}:{line}", found.display()),
+            None => place.to_owned(),
+        }
+    }
+
     fn tried(
         &self,
         change: &ProposedChange,
@@ -225,7 +240,7 @@ impl Trial<'_> {
         let subject = format!("change {}", change.number);
         let mut tried = TriedChange {
             number: change.number,
-            place: change.place.clone(),
+            place: self.in_tree(&change.place),
             what: change.what.clone(),
             predicted: change.gains.clone(),
             outcome: FixOutcome::DoesNotPay,
@@ -255,8 +270,8 @@ impl Trial<'_> {
         progress.at(&subject, "recording again");
         tried.is_silent = match self.recorded(1) {
             Ok(again) => Some(!again.findings.iter().any(|it| about.is_still(it))),
-            Err(RunError::Stopped) => return Err(RunError::Stopped),
-            Err(RunError::Failed(_)) => None,
+            // What was measured stands.
+            Err(RunError::Stopped | RunError::Failed(_)) => None,
         };
         progress.advance(1);
         let rows = tried.measured.iter().flat_map(|it| &it.rows);
@@ -274,7 +289,10 @@ impl Trial<'_> {
         } else {
             self.trees.keep()?;
             // Later changes are compared with it.
-            build::build(&self.trees.both[0], &self.commands, None, self.stop)?;
+            match build::build(&self.trees.both[0], &self.commands, None, self.stop) {
+                Ok(()) | Err(RunError::Stopped) => {}
+                failed => failed?,
+            }
         }
         Ok(tried)
     }

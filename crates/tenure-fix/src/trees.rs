@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
 
 use tenure_edit::{SourcePlace, apply};
@@ -87,6 +87,9 @@ impl TreeCopies {
             let (before, after) = (before?, after?);
             let start = common(before.chars(), after.chars());
             let end = common(before[start..].chars().rev(), after[start..].chars().rev());
+            // Whole lines, which people can read.
+            let start = before[..start].rfind('\n').map_or(0, |at| at + 1);
+            let end = before[before.len() - end..].find('\n').map_or(0, |at| end - at);
             Ok(SourceEdit {
                 file: file.strip_prefix(CRATES).unwrap_or(file).to_string_lossy().into_owned(),
                 range: [start as u64, (before.len() - end) as u64],
@@ -182,14 +185,20 @@ impl SourceTree {
             if let Ok(inside) = file.strip_prefix(&crates).or(file.strip_prefix(self.crates())) {
                 return Some(Path::new(CRATES).join(inside));
             }
-            let inside = file
-                .strip_prefix(&self.user)
-                .or(file.strip_prefix(&root))
-                .or(file.strip_prefix(&self.root))
-                .ok()?;
-            return Some(inside.to_owned()).filter(|it| self.root.join(it).is_file());
+            // Or in the copy that was recorded, which lies beside.
+            let beside = [&root, &self.root].into_iter().filter_map(|root| {
+                let inside = file.strip_prefix(root.parent()?.parent()?).ok()?;
+                let mut parts = inside.components();
+                parts.next()?;
+                parts.as_path().strip_prefix(root.file_name()?).ok()
+            });
+            let inside = [&self.user, &root, &self.root].into_iter();
+            let mut inside = inside.filter_map(|it| file.strip_prefix(it).ok()).chain(beside);
+            return inside.find(|it| self.root.join(it).is_file()).map(Path::to_owned);
         }
-        // The name may start at the folder of the build, or at one further up.
+        // The name may start at the folder of the build, wherever that is, or at one further up.
+        let is_up = |it: &Component<'_>| matches!(it, Component::ParentDir | Component::CurDir);
+        let file: &Path = &file.components().skip_while(is_up).collect::<PathBuf>();
         let above = self.below.ancestors().map(|folder| folder.join(file));
         if let Some(found) = above.into_iter().find(|it| self.root.join(it).is_file()) {
             return Some(found);
@@ -545,5 +554,32 @@ mod tests {
         assert_eq!([without, with].map(touched), [[false; 4], [true, true, true, false]]);
         trees.keep().unwrap();
         assert_eq!([without, with].map(touched), [[true, true, true, false], [false; 4]]);
+    }
+
+    #[test]
+    fn a_file_is_found_by_the_names_that_builds_give_it() {
+        let folder = tempfile::tempdir().unwrap();
+        for file in ["include/stats.h", "src/main.c", "src/a/util.c", "src/b/util.c"] {
+            let path = folder.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        git(folder.path(), &["init", "--quiet"]).unwrap();
+        commit(folder.path()).unwrap();
+        let trees = TreeCopies::of(folder.path()).unwrap();
+        let tree = &trees.both[1];
+        let recorded = trees.recorded.root.join("include/stats.h");
+        let found = |file: &Path| tree.find(file).map(|it| it.to_string_lossy().into_owned());
+        for (file, expected) in [
+            (recorded.as_path(), Some("include/stats.h")),
+            (&folder.path().join("src/main.c"), Some("src/main.c")),
+            (Path::new("../include/stats.h"), Some("include/stats.h")),
+            (Path::new("./../src/main.c"), Some("src/main.c")),
+            (Path::new("main.c"), Some("src/main.c")),
+            (Path::new("util.c"), None),
+            (Path::new("/usr/include/stdio.h"), None),
+        ] {
+            assert_eq!(found(file).as_deref(), expected, "{file:?}");
+        }
     }
 }
