@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use tenure_measure::command::{MeasuredCommand, Ready, Server, shell_line};
+use tenure_measure::command::{MeasuredCommand, Ready, RunError, Server, shell_line};
 use tenure_measure::compare::CompareRequest;
 use tenure_measure::figures::{Metric, PerTime, Printed};
 use tenure_measure::metric::Pattern;
@@ -149,9 +149,14 @@ pub(crate) fn run(arguments: &CompareArgs) -> Result<(), EarlyEnd> {
         return Err(EarlyEnd::Input(line.to_owned()));
     }
     if let Some(build) = &arguments.build {
-        for command in &commands {
+        for (command, checkout) in commands.iter().zip(&checkouts) {
             let build = MeasuredCommand { line: build.clone(), server: None, ..command.clone() };
-            build.run(None, &stop)?;
+            build.run(None, &stop).map_err(|error| match (error, checkout) {
+                (RunError::Failed(why), Some((name, _))) => {
+                    RunError::Failed(format!("{name} does not build: {why}"))
+                }
+                (error, _) => error,
+            })?;
         }
     }
     let revision = |at: usize| checkouts[at].as_ref().map(|(name, _)| name.clone());
@@ -165,7 +170,19 @@ pub(crate) fn run(arguments: &CompareArgs) -> Result<(), EarlyEnd> {
         rounds: arguments.rounds,
         time: arguments.time,
     };
-    let comparison = request.compare(&stop, &ProgressDisplay::new())?;
+    let comparison =
+        request.compare(&stop, &ProgressDisplay::new()).map_err(|error| match error {
+            RunError::Failed(why)
+                if arguments.before.is_some()
+                    && arguments.build.is_none()
+                    && why.contains("status 127") =>
+            {
+                RunError::Failed(format!(
+                    "{why}; a revision has no builds: name its own by --build"
+                ))
+            }
+            error => error,
+        })?;
     arguments.tell(&comparison)?;
     match comparison.ended {
         ComparisonEnd::Interrupted => Err(EarlyEnd::Interrupted),

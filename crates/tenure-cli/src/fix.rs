@@ -9,6 +9,7 @@ use tenure_edit::Padding;
 use tenure_fix::apply::apply;
 use tenure_fix::session::FixRequest;
 use tenure_measure::command::{MeasuredCommand, RunError, shell_line};
+use tenure_measure::git::git;
 use tenure_model::{FixReport, Report};
 use tenure_render::fix;
 
@@ -122,33 +123,49 @@ pub(crate) fn run(arguments: &FixArgs) -> Result<(), EarlyEnd> {
         keep_predicted: arguments.keep_predicted,
     };
     let fixed = request.fix(report, &record, &stop, &ProgressDisplay::new())?;
-    if !fixed.patch.is_empty() {
-        output::write(&arguments.patch, &fixed.patch)?;
-    }
-    for it in &fixed.dependencies {
-        output::write(&arguments.patch_of(&it.name), &it.patch)?;
-    }
-    arguments.tell(&fixed)?;
-    if arguments.apply && !fixed.patch.is_empty() {
-        apply(&here, &arguments.patch).map_err(EarlyEnd::Input)?;
-        output::print("Applied.\n")?;
+    // What was found out is said whatever becomes of files.
+    let written = arguments.write(&fixed);
+    arguments.tell(&fixed, written.is_ok(), &here)?;
+    written?;
+    match arguments.apply && !fixed.patch.is_empty() {
+        true if stop() => output::print("Not applied: it was interrupted.\n")?,
+        true => {
+            apply(&here, &arguments.patch).map_err(EarlyEnd::Input)?;
+            output::print("Applied.\n")?;
+        }
+        false => {}
     }
     if stop() { Err(EarlyEnd::Interrupted) } else { Ok(()) }
 }
 
 impl FixArgs {
-    fn tell(&self, fixed: &FixReport) -> Result<(), EarlyEnd> {
-        if let Some(path) = &self.json {
-            output::write(path, &tenure_report::json::render(fixed))?;
+    /// Writes patches and JSON.
+    fn write(&self, fixed: &FixReport) -> Result<(), EarlyEnd> {
+        if !fixed.patch.is_empty() {
+            output::write(&self.patch, &fixed.patch)?;
         }
+        for it in &fixed.dependencies {
+            output::write(&self.patch_of(&it.name), &it.patch)?;
+        }
+        let json = self.json.as_deref();
+        json.map_or(Ok(()), |path| output::write(path, &tenure_report::json::render(fixed)))
+    }
+
+    fn tell(&self, fixed: &FixReport, is_written: bool, here: &Path) -> Result<(), EarlyEnd> {
         if self.json.as_deref().is_some_and(output::is_stdout) {
             return Ok(());
         }
         output::print(&fix::terminal(fixed, output::style()))?;
+        if !is_written {
+            return Ok(());
+        }
         let mut text = String::new();
         if !fixed.patch.is_empty() {
             let path = self.patch.display();
-            let how = if self.apply { String::new() } else { format!(" (git apply {path})") };
+            let how = match self.apply {
+                true => String::new(),
+                false => format!(" ({})", apply_line(&self.patch, here)),
+            };
             text += &format!("\nPatch: {path}{how}\n");
         }
         for it in &fixed.dependencies {
@@ -161,6 +178,9 @@ impl FixArgs {
         }
         if text.is_empty() {
             "\nNo patch: no change was kept.\n".clone_into(&mut text);
+            if self.patch.exists() {
+                text += &format!("{} is an older one.\n", self.patch.display());
+            }
         }
         output::print(&text)
     }
@@ -170,6 +190,19 @@ impl FixArgs {
         let stem = self.patch.file_stem().unwrap_or_default().to_string_lossy();
         self.patch.with_file_name(format!("{stem}-{name}.patch"))
     }
+}
+
+/// What applies a patch in this folder. Its paths are from the top, and `git apply` passes over those that lie outside of the folder.
+fn apply_line(patch: &Path, here: &Path) -> String {
+    let ask = |what| git(here, &["rev-parse", what]).unwrap_or_default();
+    let words = match ask("--show-prefix").is_empty() {
+        true => vec!["git".to_owned(), "apply".to_owned(), patch.display().to_string()],
+        false => {
+            let patch = here.join(patch).display().to_string();
+            ["git", "-C", &ask("--show-toplevel"), "apply", &patch].map(str::to_owned).into()
+        }
+    };
+    shell_line(&words)
 }
 
 /// Records the benchmark by this same program, after an instrumented build if it is not cargo's.
@@ -202,4 +235,24 @@ fn recorded(
         return Err(failed(failure));
     }
     diff::read(file.path()).map_err(|error| failed(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_patch_is_applied_at_the_top() {
+        let folder = tempfile::tempdir().unwrap();
+        git(folder.path(), &["init", "--quiet"]).unwrap();
+        let top = git(folder.path(), &["rev-parse", "--show-toplevel"]).unwrap();
+        assert_eq!(
+            apply_line(Path::new("my fix.patch"), folder.path()),
+            "git apply 'my fix.patch'"
+        );
+        let below = folder.path().join("src");
+        std::fs::create_dir(&below).unwrap();
+        let expected = format!("git -C {top} apply {}/fix.patch", below.display());
+        assert_eq!(apply_line(Path::new("fix.patch"), &below), expected);
+    }
 }

@@ -1,4 +1,4 @@
-use super::support::{is_refused, refused, tenure, tenure_in, text};
+use super::support::{checkout, is_refused, refused, tenure, tenure_in, text};
 
 const RATE: [&str; 5] = ["compare", "--metric", "rate: ([0-9]+)", "--better", "higher"];
 
@@ -99,4 +99,20 @@ fn a_revision_is_compared_with_the_working_tree() {
     assert!(shown.contains("4.00× faster"), "{shown}");
     let words = [&RATE[..], &["--before", "gone", "--", "cat", "rate"]].concat();
     is_refused(&tenure_in(folder.path(), &words), &["no revision `gone`"]);
+}
+
+#[test]
+fn a_revision_that_does_not_build_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    checkout(folder.path());
+    let compared = |words: &[&str]| {
+        let words = [&["compare", "--before", "HEAD"], words].concat();
+        let output = tenure_in(folder.path(), &words);
+        assert_eq!(output.status.code(), Some(2));
+        text(&output.stderr).to_owned()
+    };
+    let said = compared(&["--build", "exit 3", "--", "true"]);
+    assert!(said.contains("HEAD does not build: `exit 3` ended with status 3"), "{said}");
+    let said = compared(&["--", "./no-such-program"]);
+    assert!(said.contains("name its own by --build"), "{said}");
 }

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 use tenure_model::{FixOutcome, FixReport};
 
-use super::support::{tenure_in, text};
+use super::support::{self, tenure_in, text};
 
 /// On a busy machine one thread may be done before the other begins: then nothing is found.
 const TRIES: usize = 3;
@@ -83,9 +83,7 @@ impl Fault {
             write("Makefile", &rule);
             write(".gitignore", "fault\n");
         }
-        git(checkout.path(), &["init", "--quiet"]);
-        git(checkout.path(), &["add", "--all"]);
-        git(checkout.path(), &["commit", "--quiet", "-m", "x"]);
+        support::checkout(checkout.path());
         checkout
     }
 

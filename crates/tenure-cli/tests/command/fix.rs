@@ -1,4 +1,4 @@
-use super::support::{is_refused, refused, tenure_in, text};
+use super::support::{checkout, is_refused, refused, tenure_in, text};
 
 #[test]
 fn bad_input_is_refused_in_one_line_that_says_what_to_do() {
@@ -20,4 +20,15 @@ fn a_folder_without_a_commit_is_refused() {
     is_refused(&output, &["fix edits a copy of a git checkout", "is in none"]);
     assert!(text(&output.stdout).is_empty());
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_command_of_which_nothing_is_recorded_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    checkout(folder.path());
+    let words = ["fix", "--build", "true", "--metric", "([0-9]+)/s", "--better", "higher"];
+    let output = tenure_in(folder.path(), &[&words[..], &["--", "echo 9/s"]].concat());
+    let said = text(&output.stderr).to_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("nothing was recorded: no instrumented program ran"), "{said}");
 }

@@ -36,3 +36,15 @@ pub(crate) fn is_refused(output: &Output, words: &[&str]) {
 pub(crate) fn refused(command: &str, words: &[&str], said: &[&str]) {
     is_refused(&tenure(&[&[command], words].concat()), said);
 }
+
+/// Makes a git checkout of a folder, with one commit of what is in it.
+pub(crate) fn checkout(folder: &Path) {
+    let git = |words: &[&str]| {
+        let mut git = Command::new("git");
+        git.args(["-c", "user.name=a", "-c", "user.email=a@b"]).args(words);
+        assert!(git.current_dir(folder).output().unwrap().status.success(), "{words:?}");
+    };
+    git(&["init", "--quiet"]);
+    git(&["add", "--all"]);
+    git(&["commit", "--quiet", "--allow-empty", "-m", "x"]);
+}
