@@ -98,6 +98,12 @@ pub(crate) fn run(arguments: &FixArgs) -> Result<(), EarlyEnd> {
         return Err(EarlyEnd::Input("--patch takes a file, such as fix.patch".to_owned()));
     }
     output::check_all([("json", arguments.json.as_deref()), ("patch", Some(&*arguments.patch))])?;
+    let old = std::fs::read(&arguments.patch).unwrap_or_default();
+    if !old.is_empty() && !old.starts_with(b"diff ") {
+        let line =
+            format!("{} is there, and no patch: name another file", arguments.patch.display());
+        return Err(EarlyEnd::Input(line));
+    }
     let report = arguments.from.as_deref().map(diff::read).transpose().map_err(EarlyEnd::input)?;
     let here = here()?;
     let interrupt = Interrupt::catch()?;
@@ -214,14 +220,18 @@ fn recorded(
 ) -> Result<Report, RunError> {
     let failed = |what: String| RunError::Failed(format!("cannot record the benchmark: {what}"));
     let this = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
-    let file = tempfile::NamedTempFile::new().map_err(|error| failed(error.to_string()))?;
+    // What a recording that is ended leaves goes with it. Its own folder may be named from here.
+    let scratch = tempfile::tempdir().map_err(|error| failed(error.to_string()))?;
+    let path = std::path::absolute(scratch.path()).map_err(|error| failed(error.to_string()))?;
+    let (file, path) = (path.join("report.json"), path.to_string_lossy().into_owned());
     let run = |options: &[&str], words: Vec<String>| {
         let this = this.to_string_lossy();
         let start = [&*this, "run"].into_iter().chain(options.iter().copied());
         let start: Vec<String> = start.chain(["--"]).map(str::to_owned).collect();
         let line = shell_line(&[start, words].concat());
+        let variables = vec![("TMPDIR".to_owned(), path.clone())];
         let directory = Some(folder.to_owned());
-        MeasuredCommand { line, directory, ..MeasuredCommand::default() }.outcome(None, stop)
+        MeasuredCommand { line, directory, variables, server: None }.outcome(None, stop)
     };
     if let Some(build) = build {
         let built = run(&["--cc"], ["sh", "-c", build].map(str::to_owned).to_vec())?;
@@ -229,12 +239,12 @@ fn recorded(
             return Err(failed(failure));
         }
     }
-    let ran = run(&["--json", &file.path().to_string_lossy()], words.to_vec())?;
+    let ran = run(&["--json", &file.to_string_lossy()], words.to_vec())?;
     // What a program did before it failed is not the benchmark.
     if let Some(failure) = ran.failure {
         return Err(failed(failure));
     }
-    diff::read(file.path()).map_err(|error| failed(error.to_string()))
+    diff::read(&file).map_err(|error| failed(error.to_string()))
 }
 
 #[cfg(test)]

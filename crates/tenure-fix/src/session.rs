@@ -109,7 +109,12 @@ impl Trial<'_> {
         progress.begin("building", 1);
         progress.at("the unmodified program", "as it will be measured");
         let without = &self.trees.both[0];
-        build::build(without, &self.commands, None, self.stop)?;
+        build::build(without, &self.commands, None, self.stop).map_err(|error| match error {
+            RunError::Failed(why) if without.has_submodules() => {
+                RunError::Failed(format!("{why}; submodules are not copied: fetch them in --build"))
+            }
+            error => error,
+        })?;
         self.try_unmodified(progress)?;
         let report = match report {
             Some(report) => report,

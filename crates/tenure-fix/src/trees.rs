@@ -172,6 +172,10 @@ impl SourceTree {
         write(&config.join("config.toml"), &text)
     }
 
+    pub(crate) fn has_submodules(&self) -> bool {
+        self.root.join(".gitmodules").exists()
+    }
+
     /// The folder that stands for the user's.
     pub(crate) fn here(&self) -> PathBuf {
         self.root.join(&self.below)

@@ -119,6 +119,13 @@ pub fn run(request: &RunRequest, watch: &dyn RunObserver) -> Result<Recording, E
         let (command, about) = start::prepare(request, &folder)?;
         watch.begin(&about);
         let recording = supervise::run(command, observe::Observer::new(&folder), watch)?;
+        // The runtime gives up in silence: the program is not to suffer.
+        ask_for_room(&folder).map_err(|error| {
+            Error::new(format!(
+                "cannot write to {}, so records may be missing: {error}; name another directory with TMPDIR",
+                folder.display()
+            ))
+        })?;
         let is_build = request.cc && recording.processes.is_empty();
         let status = recording.ended.status();
         if let Some(why) = is_build.then(|| start::missed(&folder, status)).flatten() {
@@ -133,6 +140,15 @@ pub fn run(request: &RunRequest, watch: &dyn RunObserver) -> Result<Recording, E
             "programs can be recorded on Linux only, on x86-64 or aarch64; run this there",
         ))
     }
+}
+
+/// Whether a file of some size can be written to a folder.
+#[cfg(target_os = "linux")]
+fn ask_for_room(folder: &Path) -> std::io::Result<()> {
+    let file = folder.join("room");
+    let written = std::fs::write(&file, vec![0; 256 << 10]);
+    let _ = std::fs::remove_file(file);
+    written
 }
 
 #[cfg(test)]

@@ -32,3 +32,13 @@ fn a_command_of_which_nothing_is_recorded_is_refused() {
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("nothing was recorded: no instrumented program ran"), "{said}");
 }
+
+#[test]
+fn a_patch_replaces_no_other_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("a.c");
+    std::fs::write(&source, "int a;\n").unwrap();
+    let output = tenure_in(folder.path(), &["fix", "--patch", "a.c", "--", "true"]);
+    is_refused(&output, &["a.c is there, and no patch"]);
+    assert_eq!(std::fs::read_to_string(&source).unwrap(), "int a;\n");
+}
