@@ -16,7 +16,8 @@ pub fn terminal(report: &FixReport, style: Style) -> String {
         matches!(change.outcome, FixOutcome::Kept | FixOutcome::KeptPredicted)
     };
     let kept = it.changes.iter().filter(is_kept).count();
-    let tried = counted(it.changes.len(), "change");
+    let is_tried = |change: &&TriedChange| !matches!(change.outcome, FixOutcome::ByHand { .. });
+    let tried = counted(it.changes.iter().filter(is_tried).count(), "change");
     let head = format!("{}: {tried} tried, {kept} in the patch. {}.", it.command, it.machine);
     let mut text = style.wrapped(&head, "") + "\n\n";
     for change in &it.changes {
@@ -165,6 +166,13 @@ mod tests {
              Predicted: 2.1 to 3.0× on 2 CPUs, 2.9 to 5.3× on 16 CPUs.\n\n\
              No tests were run: name them by --test.\n"
         );
+    }
+
+    #[test]
+    fn what_is_left_to_a_person_is_not_tried() {
+        let by_hand = change(FixOutcome::ByHand { why: "it takes more than an edit".to_owned() });
+        let text = terminal(&report(vec![by_hand]), Style::PLAIN);
+        assert!(text.starts_with("cargo bench: 0 changes tried, 0 in the patch."), "{text}");
     }
 
     #[test]
