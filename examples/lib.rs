@@ -2,7 +2,7 @@
 //!
 //! | example | what it shows |
 //! |---|---|
-//! | `contended` | a server whose workers contend for four lines, for `tenure run` to find; and the same fixed |
+//! | `contended` | a server whose workers contend for a few lines, for `tenure run` to find; and the same fixed |
 //! | `tokio_server` | state that all tasks of a server share: `Arc`, and a limit that is replaced while it runs |
 //! | `buffers` | requests of many clients that wait for one of 4 buffers: `BufferPool` under tokio |
 //! | `app_state` | the state of a web program, on axum and tokio: `Owner`, `Shared` and `Counter` |
