@@ -2,7 +2,7 @@
 
 use tenure_model::{
     Access, Declaration, Finding, Language, Origin, Remedy, Repair, Role, Sharing, Storage, Target,
-    Word,
+    Word, short_path,
 };
 
 use crate::{language, words, written};
@@ -258,7 +258,7 @@ fn element(type_name: &str) -> &str {
 /// Whether a type is one of Rust's structs, which may have one word, and neither a number nor an atomic one. rustc does not say where
 /// types are declared.
 fn is_struct_of_rust(type_name: &str) -> bool {
-    let last = tenure_model::short_path(type_name, 1);
+    let last = short_path(type_name, 1);
     is_identifier(&last) && last.starts_with(char::is_uppercase) && !last.starts_with("Atomic")
 }
 

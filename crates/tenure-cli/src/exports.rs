@@ -65,8 +65,8 @@ impl Exports {
         let is_due = |path: &Path| !output::is_stdout(path) && file::is_replaced(path);
         let mut due = self.0.iter().filter(|(_, path)| !another_follows || is_due(path));
         due.try_for_each(|(format, path)| {
-            // Programs make edits from it.
-            let edited = (format.option == "json").then(|| {
+            // Programs make edits from what is no page.
+            let edited = (!format.is_page).then(|| {
                 let mut report = report.clone();
                 tenure_fix::edits::add(&mut report, Path::new("."));
                 report

@@ -129,6 +129,7 @@ fn edit(finding: &Finding, repair: &Repair) -> Result<(SourceChange, EditStart),
     // That of an array is the place of a variable.
     let of_member = finding.contended.member_of.as_ref();
     let of_member = of_member.and_then(|it| it.declared.as_deref());
+    let of_struct = || at(of_member.or(finding.declared.as_deref())).map(start);
     let type_apart = || {
         let is_variable = matches!(storage, Some(Storage::Static { .. }));
         let at = at(of_member.or(finding.declared.as_deref().filter(|_| !is_variable)))?;
@@ -148,8 +149,7 @@ fn edit(finding: &Finding, repair: &Repair) -> Result<(SourceChange, EditStart),
                 if matches!(finding.sharing, Sharing::Statics { .. }) {
                     return Ok((variables(&lines.concat()), declared()?));
                 }
-                let at = at(of_member.or(finding.declared.as_deref()))?;
-                Ok((SourceChange::MembersApart { lines }, start(at)))
+                Ok((SourceChange::MembersApart { lines }, of_struct()?))
             }
             Declaration::Elements { .. } => type_apart(),
             Declaration::Variables { names } => {
@@ -163,8 +163,7 @@ fn edit(finding: &Finding, repair: &Repair) -> Result<(SourceChange, EditStart),
             by_hand("what is to be moved has no declaration with a name")
         }
         (Remedy::Cells, _) => {
-            let at = at(of_member.or(finding.declared.as_deref()))?;
-            Ok((SourceChange::CountPerThread { name: name(finding)? }, start(at)))
+            Ok((SourceChange::CountPerThread { name: name(finding)? }, of_struct()?))
         }
         (Remedy::TestBeforeStore, _) => {
             let name = name(finding)?;

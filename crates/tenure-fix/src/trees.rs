@@ -471,6 +471,19 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
 mod tests {
     use super::*;
 
+    /// A checkout with these files, by their texts.
+    fn checkout(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (file, text) in files {
+            let path = folder.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        git(folder.path(), &["init", "--quiet"]).unwrap();
+        commit(folder.path()).unwrap();
+        folder
+    }
+
     #[test]
     fn of_several_declarations_those_in_files_that_were_built_count() {
         let folder = tempfile::tempdir().unwrap();
@@ -517,11 +530,8 @@ mod tests {
 
     #[test]
     fn a_lifetime_is_no_declaration() {
-        let folder = tempfile::tempdir().unwrap();
         let text = "pub struct Lock(u64);\nstruct Guard {\n    of: &'static Lock,\n}\n";
-        fs::write(folder.path().join("lib.rs"), text).unwrap();
-        git(folder.path(), &["init", "--quiet"]).unwrap();
-        commit(folder.path()).unwrap();
+        let folder = checkout(&[("lib.rs", text)]);
         let trees = TreeCopies::of(folder.path()).unwrap();
         let declared = trees.both[1].declarations(Path::new(""), Some("Lock"), &[]);
         assert_eq!(declared, [SourcePlace { file: "lib.rs".into(), line: 1 }]);
@@ -529,18 +539,13 @@ mod tests {
 
     #[test]
     fn what_includes_an_edited_header_is_built_anew() {
-        let folder = tempfile::tempdir().unwrap();
         let files = [
             ("a.h", "struct a { int x; };\n"),
             ("b.h", "#include \"a.h\"\n"),
             ("b.c", "#  include <b.h>\n"),
             ("other.c", "#include \"data.h\"\n"),
         ];
-        for (file, text) in files {
-            fs::write(folder.path().join(file), text).unwrap();
-        }
-        git(folder.path(), &["init", "--quiet"]).unwrap();
-        commit(folder.path()).unwrap();
+        let folder = checkout(&files);
         let trees = TreeCopies::of(folder.path()).unwrap();
         let [without, with] = &trees.both;
         let past = SystemTime::UNIX_EPOCH;
@@ -562,14 +567,8 @@ mod tests {
 
     #[test]
     fn a_file_is_found_by_the_names_that_builds_give_it() {
-        let folder = tempfile::tempdir().unwrap();
-        for file in ["include/stats.h", "src/main.c", "src/a/util.c", "src/b/util.c"] {
-            let path = folder.path().join(file);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, "").unwrap();
-        }
-        git(folder.path(), &["init", "--quiet"]).unwrap();
-        commit(folder.path()).unwrap();
+        let files = ["include/stats.h", "src/main.c", "src/a/util.c", "src/b/util.c"];
+        let folder = checkout(&files.map(|file| (file, "")));
         let trees = TreeCopies::of(folder.path()).unwrap();
         let tree = &trees.both[1];
         let recorded = trees.recorded.root.join("include/stats.h");

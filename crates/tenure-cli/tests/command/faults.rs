@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 use tenure_model::{FixOutcome, FixReport};
 
-use super::support::{self, tenure_in, text};
+use super::support::{checkout, git, tenure_in, text};
 
 /// On a busy machine one thread may be done before the other begins: then nothing is found.
 const TRIES: usize = 3;
@@ -61,9 +61,9 @@ macro_rules! c {
 
 impl Fault {
     fn checkout(&self) -> tempfile::TempDir {
-        let checkout = tempfile::tempdir().unwrap();
+        let folder = tempfile::tempdir().unwrap();
         let write = |file: &str, text: &str| {
-            let path = checkout.path().join(file);
+            let path = folder.path().join(file);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         };
@@ -83,8 +83,8 @@ impl Fault {
             write("Makefile", &rule);
             write(".gitignore", "fault\n");
         }
-        support::checkout(checkout.path());
-        checkout
+        checkout(folder.path());
+        folder
     }
 
     fn fix(&self, checkout: &Path, more: &[&str]) -> Output {
@@ -131,14 +131,6 @@ impl Fault {
             assert_eq!(fs::read_to_string(path.join(self.file)).unwrap(), edited);
         }
     }
-}
-
-fn git(folder: &Path, words: &[&str]) -> String {
-    let mut git = Command::new("git");
-    git.args(["-c", "user.name=a", "-c", "user.email=a@b"]).args(words);
-    let output = git.current_dir(folder).output().unwrap();
-    assert!(output.status.success(), "{words:?}: {}", text(&output.stderr));
-    text(&output.stdout).to_owned()
 }
 
 #[test]

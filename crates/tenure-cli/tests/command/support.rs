@@ -37,14 +37,18 @@ pub(crate) fn refused(command: &str, words: &[&str], said: &[&str]) {
     is_refused(&tenure(&[&[command], words].concat()), said);
 }
 
+/// What git prints in a folder.
+pub(crate) fn git(folder: &Path, words: &[&str]) -> String {
+    let mut git = Command::new("git");
+    git.args(["-c", "user.name=a", "-c", "user.email=a@b"]).args(words);
+    let output = git.current_dir(folder).output().unwrap();
+    assert!(output.status.success(), "{words:?}: {}", text(&output.stderr));
+    text(&output.stdout).to_owned()
+}
+
 /// Makes a git checkout of a folder, with one commit of what is in it.
 pub(crate) fn checkout(folder: &Path) {
-    let git = |words: &[&str]| {
-        let mut git = Command::new("git");
-        git.args(["-c", "user.name=a", "-c", "user.email=a@b"]).args(words);
-        assert!(git.current_dir(folder).output().unwrap().status.success(), "{words:?}");
-    };
-    git(&["init", "--quiet"]);
-    git(&["add", "--all"]);
-    git(&["commit", "--quiet", "--allow-empty", "-m", "x"]);
+    git(folder, &["init", "--quiet"]);
+    git(folder, &["add", "--all"]);
+    git(folder, &["commit", "--quiet", "--allow-empty", "-m", "x"]);
 }

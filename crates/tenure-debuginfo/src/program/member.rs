@@ -43,7 +43,7 @@ pub fn member(model: &Model, ty: TypeId, offset: u64, size: u64) -> Option<Found
 /// the member from.
 pub fn declaring(model: &Model, ty: TypeId, offset: u64) -> TypeId {
     let (mut ty, mut offset) = (model.resolved(ty), offset);
-    // As deep as types nest, which the model bounds.
+    // The loop ends: it goes as deep as types nest, which the model bounds.
     loop {
         let in_array = array(model, ty).and_then(|(start, element)| {
             let rest = offset.checked_sub(start)?.checked_rem(model[element].size)?;
@@ -80,7 +80,7 @@ pub fn tail(model: &Model, ty: TypeId) -> Option<(&Member, TypeId)> {
 /// Where the elements of an array begin, and their type, if that is all that a type has.
 pub fn array(model: &Model, ty: TypeId) -> Option<(u64, TypeId)> {
     let (mut ty, mut start) = (model.resolved(ty), 0);
-    // As deep as types nest, which the model bounds.
+    // The loop ends: it goes as deep as types nest, which the model bounds.
     loop {
         match &model[ty].kind {
             TypeKind::Array { element, .. } => return Some((start, *element)),

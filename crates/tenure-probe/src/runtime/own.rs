@@ -10,7 +10,7 @@ use super::sys::{self, Signals};
 /// may have 16 KiB.
 const ROOM: usize = 2560;
 
-/// Of blocks, each of which has its size before it.
+/// The alignment of blocks. The size of each stands before it.
 const ALIGN: usize = 16;
 
 /// The thread's word during a call that gets no memory.

@@ -11,7 +11,7 @@ use tenure_watch::{Session, WatchRequest, WatchTarget, watch};
 
 use crate::{Running, can_watch, request};
 
-/// Not a test: two threads that take a lock, in a process of their own, until that is killed. It ends in the end if nobody does.
+/// Not a test: two threads take a lock until their process is killed, or for ten minutes.
 #[test]
 #[ignore = "the program that other tests watch"]
 fn busy() {
