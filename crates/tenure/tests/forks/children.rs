@@ -1,8 +1,9 @@
 //! Children that go on where a fork has left their parent's other threads behind.
 
+use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Barrier, Mutex, PoisonError};
-use std::thread;
+use std::sync::{Arc, Barrier, Mutex, PoisonError};
+use std::{ptr, thread};
 use tenure::memory::{Memory, Native, Ordering};
 
 /// Seconds, after which a child hangs.
@@ -45,6 +46,61 @@ pub(crate) fn expect_well(process: libc::pid_t) {
     assert_eq!(ended, process);
     let how = if status == libc::SIGALRM { "hangs" } else { "failed" };
     assert_eq!(status, 0, "the child {how}");
+}
+
+/// A thread of a child.
+///
+/// The standard library takes a lock of its own when a thread starts or ends. A fork in that moment, by another test's
+/// thread, leaves it locked in the child, whose first [`thread::spawn`] would wait for ever. The C library's threads
+/// have no such lock.
+pub(crate) struct Started<T> {
+    thread: libc::pthread_t,
+    result: Arc<Mutex<Option<thread::Result<T>>>>,
+}
+
+/// Starts a thread in a child.
+pub(crate) fn start<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> Started<T> {
+    // SAFETY: it borrows nothing.
+    unsafe { start_borrowing(run) }
+}
+
+/// Runs `run` in a thread of its own of a child.
+pub(crate) fn in_thread<T: Send>(run: impl FnOnce() -> T + Send) -> T {
+    // SAFETY: joined while what it borrows lives.
+    unsafe { start_borrowing(run) }.join()
+}
+
+/// # Safety
+///
+/// What `run` borrows lives until the thread is joined.
+unsafe fn start_borrowing<T: Send>(run: impl FnOnce() -> T + Send) -> Started<T> {
+    type Run<'a> = Box<dyn FnOnce() + Send + 'a>;
+    extern "C" fn begin(run: *mut c_void) -> *mut c_void {
+        // SAFETY: made by `Box::into_raw` below, for this thread.
+        let run = unsafe { Box::from_raw(run.cast::<Run<'_>>()) };
+        run();
+        ptr::null_mut()
+    }
+    let result = Arc::new(Mutex::new(None));
+    let (to, mut thread) = (Arc::clone(&result), 0);
+    let run: Run<'_> = Box::new(move || {
+        let ended = catch_unwind(AssertUnwindSafe(run));
+        *to.lock().unwrap() = Some(ended);
+    });
+    let run = Box::into_raw(Box::new(run));
+    // SAFETY: `begin` is called once with what it takes, which the caller keeps alive, and does not unwind.
+    let error = unsafe { libc::pthread_create(&raw mut thread, ptr::null(), begin, run.cast()) };
+    assert_eq!(error, 0, "no thread to be had");
+    Started { thread, result }
+}
+
+impl<T> Started<T> {
+    /// Waits until it has ended, its thread-locals' destructors too.
+    pub(crate) fn join(self) -> T {
+        // SAFETY: started above, and joined once.
+        assert_eq!(unsafe { libc::pthread_join(self.thread, ptr::null_mut()) }, 0);
+        self.result.lock().unwrap().take().expect("it has ended").unwrap()
+    }
 }
 
 struct AtEnd<F: Fn()>(F);

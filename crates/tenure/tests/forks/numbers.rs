@@ -1,7 +1,7 @@
 //! Numbers of real threads: what a fork makes of them.
 
 use crate::at_end::at_end;
-use crate::children::{in_child, while_another_waits};
+use crate::children::{in_child, in_thread, while_another_waits};
 use std::cell::Cell;
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -50,10 +50,10 @@ fn threads_of_the_child_do_not_get_the_numbers_of_lost_ones() {
     let mine = Native::thread().unwrap();
     beside_another_thread(|other| {
         in_child(|| {
-            let new = thread::spawn(|| Native::thread().unwrap()).join().unwrap();
+            let new = in_thread(|| Native::thread().unwrap());
             assert!(new != other && new != mine);
             assert!(!Native::is_lost(new));
-            let next = thread::spawn(|| Native::thread().unwrap()).join().unwrap();
+            let next = in_thread(|| Native::thread().unwrap());
             assert_eq!(next, new, "a thread of the child that ended is not lost");
         });
     });
@@ -63,7 +63,7 @@ fn threads_of_the_child_do_not_get_the_numbers_of_lost_ones() {
 fn a_thread_that_had_ended_before_the_fork_is_not_lost() {
     // In a child, where no thread of another test can get the number.
     in_child(|| {
-        let ended = thread::spawn(|| Native::thread().unwrap()).join().unwrap();
+        let ended = in_thread(|| Native::thread().unwrap());
         in_child(|| assert!(!Native::is_lost(ended)));
     });
 }
@@ -152,7 +152,7 @@ fn lives_on_with_its_number(number: usize) {
             assert!(claimed.any(|claimed| claimed == number), "it is not given out");
             assert!(!Native::is_lost(number), "the next thread of the number is lost");
         };
-        thread::spawn(claims_up_to_it).join().unwrap();
+        in_thread(claims_up_to_it);
     });
 }
 

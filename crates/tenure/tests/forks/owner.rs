@@ -1,10 +1,9 @@
 //! Owners, of which other threads were in the middle of clones, drops and kills.
 
-use crate::children::{forked_under_use, in_child};
+use crate::children::{forked_under_use, in_child, start};
 use crate::stopping::{Stopping, stop_in_the_next_barrier, while_another_is_in_a_barrier};
 use std::cell::Cell;
 use std::sync::Arc;
-use std::thread;
 use tenure::cells::{Table, ThreadRef};
 use tenure::counter::Counter;
 use tenure::owner::{Owner, Shared};
@@ -19,9 +18,9 @@ fn use_owners(turns: usize) {
         let owner = Owner::new(token);
         let shared = owner.share();
         let other = shared.clone();
-        let elsewhere = thread::spawn(move || drop(other.clone()));
+        let elsewhere = start(move || drop(other.clone()));
         drop(owner);
-        elsewhere.join().unwrap();
+        elsewhere.join();
         assert_eq!(count(), 1, "it is shared");
         drop(shared);
         assert_eq!(count(), 0, "the value leaks");

@@ -1,7 +1,7 @@
 //! Registries, which other threads were in the middle of.
 
 use crate::children::{
-    end_child, expect_well, fork, forked_under_use, in_child, while_another_waits,
+    end_child, expect_well, fork, forked_under_use, in_child, in_thread, start, while_another_waits,
 };
 use std::cell::Cell;
 use std::hash::{Hash, Hasher};
@@ -117,7 +117,7 @@ fn a_child_creates_the_object_that_a_lost_thread_was_creating() {
         assert_eq!((*object, objects.len()), (2, 1));
         assert!(Registered::ptr_eq(&object, &objects.get(&1).unwrap()));
         let theirs = objects.clone();
-        assert_eq!(thread::spawn(move || *theirs.acquire(&1, || 3)).join().unwrap(), 2);
+        assert_eq!(in_thread(|| *theirs.acquire(&1, || 3)), 2);
         drop(object);
         assert!(objects.is_empty() && objects.get(&1).is_none());
         assert_eq!(objects.try_acquire(&1, || Err::<u32, _>("no")).unwrap_err(), "no");
@@ -241,38 +241,37 @@ fn an_entry_that_a_failed_create_leaves_to_a_thread_of_the_child_is_not_lost() {
     let (alive, stop) = (Arc::new(Counter::new(0)), Arc::new([Barrier::new(2), Barrier::new(2)]));
     let objects = Registry::<Key, u32>::default();
     let key = || Key::new(0, &alive, &stop);
-    thread::scope(|scope| {
-        let (mut process, mut waiter) = (0, None);
-        let created = catch_unwind(AssertUnwindSafe(|| {
-            objects.try_acquire(&key(), || {
-                process = fork();
-                if process > 0 {
-                    return Ok(1);
-                }
-                waiter = Some(scope.spawn(|| {
-                    // Has the entry, and stops at the drop of the key that it had for one of its own.
-                    STOPS_AT_DROP.set(true);
-                    objects.acquire(&key(), || 2)
-                }));
-                stop[0].wait();
-                Err("in the child")
-            })
-        }));
-        if process == 0 {
-            end_child(|| {
-                assert_eq!(created.unwrap().unwrap_err(), "in the child");
-                let object = objects.acquire(&key(), || 3);
-                stop[1].wait();
-                let waited = waiter.unwrap().join().unwrap();
-                assert!(Registered::ptr_eq(&object, &waited), "a key has two objects");
-                assert_eq!((*waited, objects.stats().created), (3, 1));
-                drop((object, waited));
-                assert!(objects.is_empty() && objects.get(&key()).is_none());
-            });
-        }
-        expect_well(process);
-        assert_eq!(*created.unwrap().unwrap(), 1);
-    });
+    let (mut process, mut waiter) = (0, None);
+    let created = catch_unwind(AssertUnwindSafe(|| {
+        objects.try_acquire(&key(), || {
+            process = fork();
+            if process > 0 {
+                return Ok(1);
+            }
+            let (theirs, key) = (objects.clone(), key());
+            waiter = Some(start(move || {
+                // Has the entry, and stops at the drop of the key that it had for one of its own.
+                STOPS_AT_DROP.set(true);
+                theirs.acquire(&key, || 2)
+            }));
+            stop[0].wait();
+            Err("in the child")
+        })
+    }));
+    if process == 0 {
+        end_child(|| {
+            assert_eq!(created.unwrap().unwrap_err(), "in the child");
+            let object = objects.acquire(&key(), || 3);
+            stop[1].wait();
+            let waited = waiter.unwrap().join();
+            assert!(Registered::ptr_eq(&object, &waited), "a key has two objects");
+            assert_eq!((*waited, objects.stats().created), (3, 1));
+            drop((object, waited));
+            assert!(objects.is_empty() && objects.get(&key()).is_none());
+        });
+    }
+    expect_well(process);
+    assert_eq!(*created.unwrap().unwrap(), 1);
 }
 
 #[test]

@@ -1,10 +1,9 @@
 //! Domains and `RcuCell`, which other threads were in the middle of.
 
-use crate::children::{forked_under_use, in_child, while_another_waits};
+use crate::children::{forked_under_use, in_child, in_thread, while_another_waits};
 use crate::stopping::{Stopping, stop_in_the_next_barrier, while_another_is_in_a_barrier};
 use crate::support::{Kind, Token, Worker};
 use std::cell::{Cell, RefCell};
-use std::thread;
 use tenure::revocable::generic::{Counted, Domain, Mask, On, RcuCell, Shootdown, Strong, Verified};
 
 const FORKS: usize = 120;
@@ -42,12 +41,10 @@ fn use_the_domain<S: Kind>(domain: &Domain<Token, S>) {
     let last = domain.strong(token.clone());
     drop(locals[1].enter(&last));
     let theirs = domain.clone();
-    thread::spawn(move || {
+    in_thread(move || {
         drop(theirs.register().enter(&last));
         drop(last);
-    })
-    .join()
-    .unwrap();
+    });
     assert_eq!(token.objects(), usize::from(S::KEEPS), "it is not used");
     drop(locals);
     assert_eq!(token.objects(), 0);
@@ -187,7 +184,7 @@ fn a_child_goes_on_with_what_other_threads_read_and_stored() {
             drop(nested);
             cached.rcu(|_| values[2].clone());
             let mut is_newest = || cached.load().is(&values[2]) && other.load().is(&values[2]);
-            assert!(thread::scope(|scope| scope.spawn(&mut is_newest).join()).unwrap());
+            assert!(in_thread(&mut is_newest));
             assert_eq!(values.each_ref().map(Token::objects), [0, 0, 1]);
         });
     });
