@@ -275,7 +275,7 @@ impl CompareArgs {
             let server = self.server.get(at).or(self.server.first()).zip(ready.clone());
             MeasuredCommand {
                 line: lines[at].clone(),
-                directory: checkout.map(Checkout::path),
+                directory: checkout.map(|it| it.path().to_owned()),
                 variables,
                 server: server.map(|(line, ready)| Server { line: line.clone(), ready }),
             }

@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 
 use crate::command::RunError;
 use crate::git::git;
+use crate::mirror;
 
 /// A copy of a revision, which is removed when this is dropped.
 #[derive(Debug)]
 pub struct Checkout {
     folder: tempfile::TempDir,
-    /// The user's folder, seen from the top of the repository.
-    below: PathBuf,
+    /// The folder that stands for the user's.
+    here: PathBuf,
 }
 
 impl Checkout {
@@ -38,17 +39,16 @@ impl Checkout {
         let folder = tempfile::Builder::new().prefix("tenure-").tempdir();
         let folder =
             folder.map_err(|error| format!("cannot make a folder for `{revision}`: {error}"))?;
-        let path = folder.path().join("tree");
-        let clone = ["clone", "--quiet", "--shared", "--no-checkout", "--", &top];
-        git(here, &[&clone[..], &[&path.to_string_lossy()]].concat())?;
-        git(&path, &["checkout", "--quiet", "--detach", &commit])?;
-        Ok(Self { folder, below: below.into() })
+        let (root, top) = (folder.path().join("root"), Path::new(&top));
+        let tree = mirror::clone(&root, top, &commit)?;
+        mirror::link_dependencies(&root, top)?;
+        Ok(Self { folder, here: tree.join(below) })
     }
 
     /// The folder that stands for the user's.
     #[must_use]
-    pub fn path(&self) -> PathBuf {
-        self.folder.path().join("tree").join(&self.below)
+    pub fn path(&self) -> &Path {
+        &self.here
     }
 
     /// A folder for what is built from it.
@@ -83,7 +83,7 @@ mod tests {
         let repository = repository();
         let here = repository.path().join("sub");
         let checkout = Checkout::of("HEAD~1", &here).unwrap();
-        let path = checkout.path();
+        let path = checkout.path().to_owned();
         assert_eq!(fs::read_to_string(path.join("file")).unwrap(), "old");
         assert_eq!(fs::read_to_string(here.join("file")).unwrap(), "changed");
         drop(checkout);
