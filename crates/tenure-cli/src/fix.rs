@@ -170,17 +170,19 @@ impl FixArgs {
             let path = self.patch.display();
             let how = match self.apply {
                 true => String::new(),
-                false => format!(" ({})", apply_line(&self.patch, here)),
+                false => format!(" ({})", apply_line(&self.patch, here, &top_of(here))),
             };
             text += &format!("\nPatch: {path}{how}\n");
         }
         for it in &fixed.dependencies {
             let path = self.patch_of(&it.name);
-            let path = path.display();
-            text += &format!(
-                "\nPatch of {}: {path} (apply it to a copy of the crate, and use that by [patch.crates-io])\n",
-                it.name
-            );
+            let how = match &it.table {
+                Some(table) => {
+                    format!("apply it to a copy of {}, and name that in [patch.{table}]", it.folder)
+                }
+                None => apply_line(&path, here, Path::new(&it.folder)),
+            };
+            text += &format!("\nPatch of {}: {} ({how})\n", it.name, path.display());
         }
         if text.is_empty() {
             "\nNo patch: no change was kept.\n".clone_into(&mut text);
@@ -198,17 +200,22 @@ impl FixArgs {
     }
 }
 
-/// What applies a patch in this folder. Its paths are from the top, and `git apply` passes over those that lie outside of the folder.
-fn apply_line(patch: &Path, here: &Path) -> String {
-    let ask = |what| git(here, &["rev-parse", what]).unwrap_or_default();
-    let words = match ask("--show-prefix").is_empty() {
-        true => vec!["git".to_owned(), "apply".to_owned(), patch.display().to_string()],
+/// What applies a patch whose paths are from `top`: `git apply` passes over those that lie outside of the folder.
+fn apply_line(patch: &Path, here: &Path, top: &Path) -> String {
+    let patch = |folder: &Path| folder.join(patch).display().to_string();
+    let words = match top == here {
+        true => vec!["git".to_owned(), "apply".to_owned(), patch(Path::new(""))],
         false => {
-            let patch = here.join(patch).display().to_string();
-            ["git", "-C", &ask("--show-toplevel"), "apply", &patch].map(str::to_owned).into()
+            let top = top.display().to_string();
+            ["git", "-C", &top, "apply", &patch(here)].map(str::to_owned).into()
         }
     };
     shell_line(&words)
+}
+
+/// The top of the checkout.
+fn top_of(here: &Path) -> PathBuf {
+    git(here, &["rev-parse", "--show-toplevel"]).map_or_else(|_| here.to_owned(), PathBuf::from)
 }
 
 /// Records the benchmark by this same program, after an instrumented build if it is not cargo's.
@@ -253,16 +260,12 @@ mod tests {
 
     #[test]
     fn a_patch_is_applied_at_the_top() {
-        let folder = tempfile::tempdir().unwrap();
-        git(folder.path(), &["init", "--quiet"]).unwrap();
-        let top = git(folder.path(), &["rev-parse", "--show-toplevel"]).unwrap();
+        let top = Path::new("/program");
+        let line = |patch: &str, here: &str| apply_line(Path::new(patch), Path::new(here), top);
+        assert_eq!(line("my fix.patch", "/program"), "git apply 'my fix.patch'");
         assert_eq!(
-            apply_line(Path::new("my fix.patch"), folder.path()),
-            "git apply 'my fix.patch'"
+            line("fix.patch", "/program/src"),
+            "git -C /program apply /program/src/fix.patch"
         );
-        let below = folder.path().join("src");
-        std::fs::create_dir(&below).unwrap();
-        let expected = format!("git -C {top} apply {}/fix.patch", below.display());
-        assert_eq!(apply_line(Path::new("fix.patch"), &below), expected);
     }
 }

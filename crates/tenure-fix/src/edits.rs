@@ -33,7 +33,7 @@ pub(crate) struct Editor<'a> {
     /// The same one without the change, which was built.
     pub(crate) built: &'a SourceTree,
     pub(crate) options: EditOptions,
-    /// The path in the tree of a file of a crate in cargo's registry, which is copied for it.
+    /// The path in the tree of a file of a package outside, which is copied for it.
     pub(crate) dependency: &'a dyn Fn(&Path) -> Result<Option<PathBuf>, String>,
 }
 
@@ -93,7 +93,7 @@ impl Editor<'_> {
         }
     }
 
-    /// The first edits at the one declaration that can be edited: of these types, in the tree or in the crates of a registry that use
+    /// The first edits at the one declaration that can be edited: of these types, in the tree or in the packages outside that use
     /// the words; or of a type whose struct is a member of another one, in the tree's own files that use them.
     fn declared(
         &self,
@@ -103,11 +103,12 @@ impl Editor<'_> {
         at: &dyn Fn(SourcePlace) -> Result<FirstEdits, String>,
     ) -> Result<FirstEdits, String> {
         let mut why = "its declaration is not in this tree".to_owned();
-        let mut in_folder = |folder: &Path| {
+        let mut in_folder = |folder: &Path, also_unread: bool| {
             for name in types {
                 let mut edited = Vec::new();
                 let places = self.tree.declarations(folder, Some(name), &[]);
-                for place in self.built.compiled(places) {
+                let read = self.built.compiled(&places);
+                for place in if read.is_empty() && also_unread { places } else { read } {
                     match at(place) {
                         Ok(found) => edited.push(found),
                         Err(refusal) => why = refusal,
@@ -123,22 +124,25 @@ impl Editor<'_> {
             }
             Ok(None)
         };
-        if let Some(found) = in_folder(Path::new(""))? {
+        // Not in a crate that lies here and comes from elsewhere.
+        if let Some(found) = in_folder(Path::new(""), false)? {
             return Ok(found);
         }
         // Only now: a crate that is copied is built anew.
         let mut folders = Vec::new();
         for file in files {
             if let Some(file) = (self.dependency)(Path::new(file))? {
-                // `../crates/NAME-VERSION`
-                folders.push(file.components().take(3).collect::<PathBuf>());
+                folders.extend(self.tree.outside_of(&file).map(|it| it.folder));
             }
         }
         folders.dedup();
         for folder in folders {
-            if let Some(found) = in_folder(&folder)? {
+            if let Some(found) = in_folder(&folder, true)? {
                 return Ok(found);
             }
+        }
+        if let Some(found) = in_folder(Path::new(""), true)? {
+            return Ok(found);
         }
         let own: Vec<PathBuf> =
             files.iter().filter_map(|it| self.tree.find(Path::new(it))).collect();

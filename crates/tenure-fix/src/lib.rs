@@ -10,7 +10,8 @@
 //! | [`apply`] | applies a patch to the user's tree |
 //! | [`edits`] | the edits that a change begins with, also for a report |
 //! | `asked` | the edit that a finding's repair is |
-//! | `trees` | two copies of the user's tree: without and with the change |
+//! | `trees` | copies of the user's tree: without and with the change |
+//! | `outside` | packages outside of that tree, of which copies are edited too |
 //! | `build` | builds and tests a copy |
 #![cfg(unix)]
 
@@ -18,5 +19,6 @@ pub mod apply;
 mod asked;
 mod build;
 pub mod edits;
+mod outside;
 pub mod session;
 mod trees;

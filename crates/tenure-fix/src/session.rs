@@ -318,14 +318,19 @@ impl Trial<'_> {
         let editor = Editor { tree: with, built: without, options, dependency: &dependency };
         let FirstEdits { place, before, edits, notes } = editor.first(change, start)?;
         notes.into_iter().for_each(|it| self.note(it));
-        if place.file.starts_with("..") {
-            // It is compared with the tree that uses the same copy of the crate.
+        if place.file.is_absolute() {
+            // It is compared with the tree that uses a copy of the package too.
             build::build(without, &self.commands, None, self.stop)?;
         }
         with.edit(&edits)?;
         let edited = Edited { change, place: &place, before: &before, options: &options };
         build::build(with, &self.commands, Some(&edited), self.stop)?;
         tried.edits = self.trees.edits()?;
+        if let Some(name) = self.trees.vendored() {
+            self.note(format!(
+                "Cargo does not see that {name}, which is vendored, changes: `cargo clean -p {name}` after the patch is applied"
+            ));
+        }
         progress.advance(1);
         if let Some(test) = &self.commands.test {
             progress.at(subject, "testing");

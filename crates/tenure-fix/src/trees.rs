@@ -1,16 +1,26 @@
 //! Copies of the user's tree: without a change, with it, and one to record.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
 use std::time::SystemTime;
 
 use tenure_edit::{SourcePlace, apply};
 use tenure_measure::git::git;
+use tenure_measure::mirror;
 use tenure_model::{DependencyPatch, SourceEdit};
 
+use crate::outside::{Outside, ROOT, configuration};
+
 /// A tree of sources: the user's own, or a copy with all that is not ignored, also what is not committed.
+///
+/// A path in it leads from its top, or is the absolute one of a file outside whose package was copied.
 pub(crate) struct SourceTree {
+    /// Of a copy: where it lies, with copies of packages and cargo's configuration.
+    folder: PathBuf,
+    /// The top.
     root: PathBuf,
     /// The user's folder, seen from the top.
     below: PathBuf,
@@ -18,6 +28,8 @@ pub(crate) struct SourceTree {
     user: PathBuf,
     /// Where its builds go.
     pub(crate) target: PathBuf,
+    /// What was copied from outside, of which each copy of the tree has its own.
+    outside: Rc<RefCell<Vec<Outside>>>,
 }
 
 /// The copies, which go when this is dropped.
@@ -26,6 +38,8 @@ pub(crate) struct TreeCopies {
     pub(crate) both: [SourceTree; 2],
     /// Where builds of C and C++ are instrumented: their objects lie beside the sources.
     recorded: SourceTree,
+    /// What path dependencies lead to.
+    links: Vec<PathBuf>,
     _folder: tempfile::TempDir,
 }
 
@@ -42,25 +56,34 @@ impl TreeCopies {
             .prefix("tenure-fix-")
             .tempdir()
             .map_err(|it| format!("cannot make a folder: {it}"))?;
-        let copy = |name: &str| {
+        let (outside, user) = (Rc::default(), PathBuf::from(top));
+        let mut links = Vec::new();
+        let mut copy = |name: &str| {
             let of = folder.path().join(name);
-            let root = of.join("tree");
-            let path = root.to_string_lossy();
-            git(here, &["clone", "--quiet", "--shared", "--", &top, &path])?;
-            uncommitted(Path::new(&top), &root)?;
+            let copies = of.join(ROOT);
+            let root = mirror::clone(&copies, &user, "HEAD")?;
+            uncommitted(&user, &root)?;
             commit(&root)?;
+            links = mirror::link_dependencies(&copies, &user)?;
             Ok::<_, String>(SourceTree {
                 root,
                 below: below.clone().into(),
-                user: top.clone().into(),
+                user: user.clone(),
                 target: of.join("target"),
+                folder: of,
+                outside: Rc::clone(&outside),
             })
         };
-        Ok(Self {
-            both: [copy("before")?, copy("after")?],
-            recorded: copy("recorded")?,
-            _folder: folder,
-        })
+        let (both, recorded) = ([copy("before")?, copy("after")?], copy("recorded")?);
+        Ok(Self { both, recorded, links, _folder: folder })
+    }
+
+    /// The name of a vendored crate that is changed.
+    pub(crate) fn vendored(&self) -> Option<String> {
+        let [without, with] = &self.both;
+        let changed = changed(without, with).ok()?;
+        let folder = changed.iter().find_map(|it| with.vendored(it))?;
+        Some(folder.file_name()?.to_string_lossy().into_owned())
     }
 
     /// Makes both as the one with the change.
@@ -83,7 +106,7 @@ impl TreeCopies {
     pub(crate) fn edits(&self) -> Result<Vec<SourceEdit>, String> {
         let [without, with] = &self.both;
         let edit = |file: &PathBuf| {
-            let [before, after] = [0, 1].map(|it| read(&self.both[it].root.join(file)));
+            let [before, after] = [0, 1].map(|it| self.both[it].read(file));
             let (before, after) = (before?, after?);
             let start = common(before.chars(), after.chars());
             let end = common(before[start..].chars().rev(), after[start..].chars().rev());
@@ -91,7 +114,7 @@ impl TreeCopies {
             let start = before[..start].rfind('\n').map_or(0, |at| at + 1);
             let end = before[before.len() - end..].find('\n').map_or(0, |at| end - at);
             Ok(SourceEdit {
-                file: file.strip_prefix(CRATES).unwrap_or(file).to_string_lossy().into_owned(),
+                file: without.name(file),
                 range: [start as u64, (before.len() - end) as u64],
                 text: after[start..after.len() - end].to_owned(),
             })
@@ -104,72 +127,123 @@ impl TreeCopies {
         diff(&self.both[0].root)
     }
 
-    /// What was kept of crates of a registry: a patch for each, by its name and version.
+    /// What was kept of packages outside of the tree: a patch for each.
     pub(crate) fn dependencies(&self) -> Result<Vec<DependencyPatch>, String> {
         let mut patches = Vec::new();
-        for folder in crates(&self.both[0].crates()) {
-            let patch = diff(&folder)?;
-            let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let tree = &self.both[0];
+        for outside in tree.outside.borrow().iter() {
+            let patch = diff(&tree.folder.join(&outside.copy))?;
             if !patch.is_empty() {
-                patches.push(DependencyPatch { name, patch });
+                patches.push(DependencyPatch {
+                    name: outside.name.clone(),
+                    patch,
+                    folder: outside.folder.to_string_lossy().into_owned(),
+                    table: outside.patched.as_ref().map(|it| it.table.clone()),
+                });
             }
         }
         Ok(patches)
     }
 
-    /// The path, from a tree's top, of a file of a crate in cargo's registry. The crate is copied beside both trees, which use the copy from
-    /// then on; their manifests and locks stay. `None` for any other file.
+    /// The path, in a tree, of a file of a package outside. The package is copied, and all trees use their copies from then on; their
+    /// manifests and locks stay. `None` for any other file.
     pub(crate) fn dependency(&self, file: &Path) -> Result<Option<PathBuf>, String> {
-        let Some((folder, rest)) = in_registry(file) else { return Ok(None) };
-        let name = folder.file_name().unwrap_or_default();
-        for tree in &self.both {
-            let crates = tree.crates();
-            if crates.join(name).is_dir() {
-                continue;
-            }
-            copy_folder(&folder, &crates.join(name))?;
-            if !crates.join(".git").is_dir() {
-                git(&crates, &["init", "--quiet"])?;
-            }
-            commit(&crates)?;
-            tree.configure()?;
+        let [tree, with] = &self.both;
+        let file = tree.original(file);
+        if !file.is_file() || !file.is_absolute() {
+            return Ok(None);
         }
-        Ok(Some(Path::new(CRATES).join(name).join(rest)))
+        if tree.outside_of(&file).is_none() {
+            let Some(new) = Outside::of(&file, &tree.locks(), &self.links) else { return Ok(None) };
+            for tree in [tree, with, &self.recorded] {
+                let copy = tree.folder.join(&new.copy);
+                if copy.is_symlink() {
+                    fs::remove_file(&copy)
+                        .map_err(|error| format!("cannot remove {}: {error}", copy.display()))?;
+                }
+                copy_package(&new.folder, &copy)?;
+                git(&copy, &["init", "--quiet"])?;
+                commit(&copy)?;
+            }
+            tree.outside.borrow_mut().push(new);
+            [tree, with, &self.recorded].into_iter().try_for_each(SourceTree::configure)?;
+        }
+        Ok(Some(file))
     }
 }
 
 /// How the names of files end that others include.
 const HEADERS: [&str; 8] = ["h", "hh", "hpp", "hxx", "h++", "inc", "inl", "ipp"];
 
-/// Where copies of a registry's crates lie, from the top of a tree. Not in it, where cargo would take them for members of its workspace.
-const CRATES: &str = "../crates";
-
 impl SourceTree {
     /// The user's own, which is not edited; `None` if the folder is in no git checkout.
     pub(crate) fn of_user(here: &Path) -> Option<Self> {
         let top = PathBuf::from(git(here, &["rev-parse", "--show-toplevel"]).ok()?);
         let below = git(here, &["rev-parse", "--show-prefix"]).ok()?.into();
-        Some(Self { root: top.clone(), below, user: top, target: PathBuf::new() })
+        let (root, outside) = (top.clone(), Rc::default());
+        Some(Self {
+            folder: PathBuf::new(),
+            root,
+            below,
+            user: top,
+            target: PathBuf::new(),
+            outside,
+        })
     }
 
-    fn crates(&self) -> PathBuf {
-        // Without `..`, which other programs might resolve otherwise.
-        self.root.with_file_name("crates")
+    /// The package outside that a file is in.
+    pub(crate) fn outside_of(&self, file: &Path) -> Option<Outside> {
+        self.outside.borrow().iter().find(|it| file.starts_with(&it.folder)).cloned()
+    }
+
+    /// Where a file lies whose path in the tree this is.
+    fn path(&self, file: &Path) -> PathBuf {
+        match self.outside_of(file) {
+            Some(it) => self.folder.join(&it.copy).join(inside(&it, file)),
+            None => self.root.join(file),
+        }
+    }
+
+    /// A file's path for people and programs: from the top, or with the name of its package.
+    fn name(&self, file: &Path) -> String {
+        let of = |it: Outside| Path::new(&it.name).join(inside(&it, file));
+        self.outside_of(file).map_or_else(|| file.to_owned(), of).to_string_lossy().into_owned()
+    }
+
+    /// The texts of its `Cargo.lock` files, also where git ignores them.
+    fn locks(&self) -> Vec<String> {
+        let words = ["ls-files", "-z", "--cached", "--others", "--", "*Cargo.lock"];
+        let list = git(&self.root, &words).unwrap_or_default();
+        let files = list.split('\0').filter(|it| !it.is_empty());
+        files.filter_map(|it| fs::read_to_string(self.root.join(it)).ok()).collect()
     }
 
     /// Has cargo use the copies, by its configuration above the tree.
     fn configure(&self) -> Result<(), String> {
-        let mut text = "[patch.crates-io]\n".to_owned();
-        for folder in crates(&self.crates()) {
-            let name = folder.file_name().unwrap_or_default().to_string_lossy();
-            let package = package(&name);
-            let key = name.replace(['.', '+'], "_");
-            text += &format!("{key} = {{ package = \"{package}\", path = {folder:?} }}\n");
-        }
-        let config = self.root.with_file_name(".cargo");
+        let config = self.folder.join(".cargo");
         fs::create_dir_all(&config)
             .map_err(|error| format!("cannot make {}: {error}", config.display()))?;
+        let text = configuration(&self.outside.borrow(), &self.folder);
         write(&config.join("config.toml"), &text)
+    }
+
+    /// The path of the user's file that one in any of the copies stands for; others stay.
+    fn original(&self, file: &Path) -> PathBuf {
+        let copies = self.folder.parent().unwrap_or(Path::new(""));
+        let canonical = fs::canonicalize(copies).unwrap_or_default();
+        let is_copy = |it: &&Path| it.is_absolute();
+        let mut copies = [copies, &canonical].into_iter().filter(is_copy);
+        let Some(inside) = copies.find_map(|it| file.strip_prefix(it).ok()) else {
+            return file.to_owned();
+        };
+        // `before/root/home/me/program/src/main.rs`
+        let inside: PathBuf = inside.iter().skip(1).collect();
+        if let Ok(path) = inside.strip_prefix(ROOT) {
+            return Path::new("/").join(path);
+        }
+        let all = self.outside.borrow();
+        let of = |it: &Outside| Some(it.folder.join(inside.strip_prefix(&it.copy).ok()?));
+        all.iter().find_map(of).unwrap_or_else(|| file.to_owned())
     }
 
     pub(crate) fn has_submodules(&self) -> bool {
@@ -183,22 +257,12 @@ impl SourceTree {
 
     /// The path in the tree of a file that debugging information or a compiler names; `None` if it is not the program's own.
     pub(crate) fn find(&self, file: &Path) -> Option<PathBuf> {
-        let root = fs::canonicalize(&self.root).ok()?;
         if file.is_absolute() {
-            let crates = fs::canonicalize(self.crates()).unwrap_or_else(|_| self.crates());
-            if let Ok(inside) = file.strip_prefix(&crates).or(file.strip_prefix(self.crates())) {
-                return Some(Path::new(CRATES).join(inside));
+            let file = self.original(file);
+            if let Ok(inside) = file.strip_prefix(&self.user) {
+                return Some(inside.to_owned()).filter(|it| self.root.join(it).is_file());
             }
-            // Or in the copy that was recorded, which lies beside.
-            let beside = [&root, &self.root].into_iter().filter_map(|root| {
-                let inside = file.strip_prefix(root.parent()?.parent()?).ok()?;
-                let mut parts = inside.components();
-                parts.next()?;
-                parts.as_path().strip_prefix(root.file_name()?).ok()
-            });
-            let inside = [&self.user, &root, &self.root].into_iter();
-            let mut inside = inside.filter_map(|it| file.strip_prefix(it).ok()).chain(beside);
-            return inside.find(|it| self.root.join(it).is_file()).map(Path::to_owned);
+            return self.outside_of(&file).filter(|_| self.path(&file).is_file()).map(|_| file);
         }
         // The name may start at the folder of the build, wherever that is, or at one further up.
         let is_up = |it: &Component<'_>| matches!(it, Component::ParentDir | Component::CurDir);
@@ -214,7 +278,7 @@ impl SourceTree {
     }
 
     pub(crate) fn read(&self, file: &Path) -> Result<String, String> {
-        read(&self.root.join(file))
+        read(&self.path(file))
     }
 
     /// Makes edits whose files are paths in the tree.
@@ -224,10 +288,35 @@ impl SourceTree {
         files.dedup();
         for file in &files {
             let of_file: Vec<_> = edits.iter().filter(|it| it.file == *file).cloned().collect();
-            let path = self.root.join(file);
+            let path = self.path(Path::new(file));
             write(&path, &apply(&read(&path)?, &of_file))?;
+            self.unlist(Path::new(file))?;
         }
-        self.touch_users(files.into_iter().map(Path::new))
+        self.have_built(files.into_iter().map(Path::new))
+    }
+
+    /// Has builds see that these files changed.
+    fn have_built<'f>(&self, files: impl Iterator<Item = &'f Path> + Clone) -> Result<(), String> {
+        // Cargo does not look at files of vendored crates again.
+        let vendored: BTreeSet<_> = files.clone().filter_map(|it| self.vendored(it)).collect();
+        for name in vendored.iter().filter_map(|it| it.file_name()) {
+            forget(&self.target, &name.to_string_lossy());
+        }
+        self.touch_users(files)
+    }
+
+    /// The folder, in the tree, of the vendored crate that a file is in.
+    fn vendored<'f>(&self, file: &'f Path) -> Option<&'f Path> {
+        let has_list = |folder: &&Path| self.root.join(folder).join(CHECKSUMS).is_file();
+        file.ancestors().skip(1).find(has_list)
+    }
+
+    /// Takes a file off the list of checksums of a crate that `cargo vendor` made, or else cargo refuses what is edited.
+    fn unlist(&self, file: &Path) -> Result<(), String> {
+        let Some(folder) = self.vendored(file) else { return Ok(()) };
+        let path = self.root.join(folder).join(CHECKSUMS);
+        let name = file.strip_prefix(folder).unwrap_or(file).to_string_lossy();
+        write(&path, &without(&read(&path)?, &name))
     }
 
     /// Gives the files that include one of these headers a new time, also through other headers: a makefile may not know of them, and
@@ -269,7 +358,7 @@ impl SourceTree {
     }
 
     /// Where Rust's types and variables of this name are declared, or with `None` all of them, in these files or in all.
-    /// `folder` is a path from the tree's top: that of a copied crate, or nothing.
+    /// `folder` is a path in the tree: that of a package outside, or nothing.
     pub(crate) fn declarations(
         &self,
         folder: &Path,
@@ -287,7 +376,7 @@ impl SourceTree {
             false => words.extend(files.iter().map(|it| &**it)),
         }
         // `file\0line\0text`, and so for each line.
-        let list = git(&self.root.join(folder), &words).unwrap_or_default();
+        let list = git(&self.path(folder), &words).unwrap_or_default();
         let place = |line: &str| {
             let mut parts = line.split('\0');
             let file = folder.join(parts.next()?);
@@ -296,21 +385,50 @@ impl SourceTree {
         list.lines().filter_map(place).collect()
     }
 
-    /// Of several places those in files that cargo's builds have read, as they list them; all where they list none of those files.
-    pub(crate) fn compiled(&self, places: Vec<SourcePlace>) -> Vec<SourcePlace> {
-        // One is kept whatever the lists say.
-        if places.len() < 2 {
-            return places;
-        }
+    /// Of places those in files that cargo's builds have read, as they list them.
+    pub(crate) fn compiled(&self, places: &[SourcePlace]) -> Vec<SourcePlace> {
         let mut read = Vec::new();
         list_read(&self.target, &mut read);
         let is_read = |place: &SourcePlace| {
-            let file = place.file.strip_prefix(CRATES).unwrap_or(&place.file);
-            read.iter().any(|it| it.ends_with(file))
+            let of = |it: Outside| it.copy.join(inside(&it, &place.file));
+            let file = self.outside_of(&place.file).map_or_else(|| place.file.clone(), of);
+            read.iter().any(|it| it.ends_with(&file))
         };
-        match places.iter().any(is_read) {
-            true => places.into_iter().filter(is_read).collect(),
-            false => places,
+        places.iter().filter(|it| is_read(it)).cloned().collect()
+    }
+}
+
+/// Cargo's list of the checksums of a vendored crate's files.
+const CHECKSUMS: &str = ".cargo-checksum.json";
+
+/// A list of checksums without a file: `{"files":{"src/lib.rs":"0a1b…",…`.
+fn without(checksums: &str, file: &str) -> String {
+    let key = format!("{file:?}:\"");
+    let Some(start) = checksums.find(&key) else { return checksums.to_owned() };
+    let (before, rest) = checksums.split_at(start);
+    let after = rest[key.len()..].split_once('"').map_or("", |(_, after)| after);
+    let (before, after) = match after.strip_prefix(',') {
+        Some(after) => (before, after),
+        None => (before.trim_end_matches(','), after),
+    };
+    format!("{before}{after}")
+}
+
+/// Removes what cargo noted of its builds of a crate, so that it builds it again. Its folder has the crate's name, or that and a version.
+fn forget(builds: &Path, folder: &str) {
+    for entry in fs::read_dir(builds).into_iter().flatten().flatten() {
+        let (path, name) = (entry.path(), entry.file_name());
+        if name == ".fingerprint" {
+            for of in fs::read_dir(path).into_iter().flatten().flatten() {
+                let name = of.file_name().to_string_lossy().into_owned();
+                // `crossbeam-utils-0123456789abcdef`
+                let name = name.rsplit_once('-').map_or("", |(name, _)| name);
+                if !name.is_empty() && folder.starts_with(name) {
+                    _ = fs::remove_dir_all(of.path());
+                }
+            }
+        } else if path.is_dir() && name != "build" && name != "incremental" && name != "deps" {
+            forget(&path, folder);
         }
     }
 }
@@ -337,58 +455,55 @@ fn copy(from: &SourceTree, to: &SourceTree) -> Result<(), String> {
     let changed = changed(from, to)?;
     for file in &changed {
         // Others keep their times, which builds go by.
-        write(&to.root.join(file), &read(&from.root.join(file))?)?;
+        write(&to.path(file), &from.read(file)?)?;
     }
-    to.touch_users(changed.iter().map(PathBuf::as_path))
+    to.have_built(changed.iter().map(PathBuf::as_path))
 }
 
 /// Files that differ between two trees, from their tops.
 fn changed(one: &SourceTree, other: &SourceTree) -> Result<Vec<PathBuf>, String> {
-    let mut files = Vec::new();
-    let names = |folder: &Path| git(folder, &["diff", "--name-only", "-z", "HEAD"]);
+    let mut files = BTreeSet::new();
     for tree in [one, other] {
-        let list = names(&tree.root)?;
-        files.extend(list.split('\0').filter(|it| !it.is_empty()).map(PathBuf::from));
-        if tree.crates().is_dir() {
-            let list = names(&tree.crates())?;
-            let list = list.split('\0').filter(|it| !it.is_empty());
-            files.extend(list.map(|file| Path::new(CRATES).join(file)));
+        let mut add = |folder: &Path, of: &Path| {
+            let list = git(folder, &["diff", "--name-only", "-z", "HEAD"])?;
+            files.extend(list.split('\0').filter(|it| !it.is_empty()).map(|it| of.join(it)));
+            Ok::<_, String>(())
+        };
+        add(&tree.root, Path::new(""))?;
+        for outside in tree.outside.borrow().iter() {
+            add(&tree.folder.join(&outside.copy), &outside.folder)?;
         }
     }
-    files.sort();
-    files.dedup();
     // Cargo writes its lock by itself.
-    files.retain(|it| it.file_name().is_none_or(|name| name != "Cargo.lock"));
-    let text = |tree: &SourceTree, file: &Path| fs::read_to_string(tree.root.join(file)).ok();
-    files.retain(|file| text(one, file) != text(other, file));
-    Ok(files)
+    let is_lock = |it: &Path| it.file_name().is_some_and(|name| name == "Cargo.lock");
+    let text = |tree: &SourceTree, file: &Path| fs::read_to_string(tree.path(file)).ok();
+    files.retain(|it| !is_lock(it) && text(one, it) != text(other, it));
+    Ok(files.into_iter().collect())
 }
 
-/// The folder of a crate in cargo's registry, and the path of a file in it.
-fn in_registry(file: &Path) -> Option<(PathBuf, PathBuf)> {
-    let parts: Vec<_> = file.components().collect();
-    let is = |at: usize, name: &str| parts.get(at).is_some_and(|it| it.as_os_str() == name);
-    // `registry/src/INDEX/NAME-VERSION/src/lib.rs`
-    let at = (0..parts.len()).find(|&at| is(at, "registry") && is(at + 1, "src"))?;
-    let (folder, rest) = parts.split_at_checked(at + 4)?;
-    let folder: PathBuf = folder.iter().collect();
-    (folder.join("Cargo.toml").is_file()).then(|| (folder, rest.iter().collect()))
+/// The path of a file in a package.
+fn inside<'f>(outside: &Outside, file: &'f Path) -> &'f Path {
+    file.strip_prefix(&outside.folder).unwrap_or(file)
 }
 
-/// `crossbeam-utils` of `crossbeam-utils-0.8.17`.
-fn package(name: &str) -> &str {
-    let is_version = |(at, _): &(usize, &str)| {
-        name[at + 1..].starts_with(|letter: char| letter.is_ascii_digit())
-    };
-    name.match_indices('-').find(is_version).map_or(name, |(at, _)| &name[..at])
-}
-
-/// The folders of copied crates, by name.
-fn crates(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|it| it.path());
-    let mut all: Vec<_> = entries.filter(|it| it.join("Cargo.toml").is_file()).collect();
-    all.sort();
-    all
+/// Copies a package, or the repository that it is in: without what is ignored and what was built.
+fn copy_package(from: &Path, to: &Path) -> Result<(), String> {
+    let top = git(from, &["rev-parse", "--show-toplevel"]).map(PathBuf::from);
+    if top.ok().is_none_or(|it| it != from) {
+        return copy_folder(from, to);
+    }
+    let words = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
+    let list = git(from, &words)?;
+    for file in list.split('\0').filter(|it| !it.is_empty()) {
+        let (from, to) = (from.join(file), to.join(file));
+        if from.is_dir() {
+            // A submodule.
+            copy_folder(&from, &to)?;
+        } else if from.is_file() {
+            copy_file(&from, &to)?;
+        }
+    }
+    Ok(())
 }
 
 fn copy_folder(from: &Path, to: &Path) -> Result<(), String> {
@@ -397,15 +512,21 @@ fn copy_folder(from: &Path, to: &Path) -> Result<(), String> {
     for entry in fs::read_dir(from).map_err(failed)? {
         let entry = entry.map_err(failed)?;
         let (name, kind) = (entry.file_name(), entry.file_type().map_err(failed)?);
+        let (from, to) = (entry.path(), to.join(&name));
         match kind.is_dir() {
-            true => copy_folder(&entry.path(), &to.join(name))?,
-            false if kind.is_file() => {
-                fs::copy(entry.path(), to.join(name)).map_err(failed)?;
-            }
+            true if name == ".git" || from.join("CACHEDIR.TAG").exists() => {}
+            true => copy_folder(&from, &to)?,
+            false if from.is_file() => copy_file(&from, &to)?,
             false => {}
         }
     }
     Ok(())
+}
+
+fn copy_file(from: &Path, to: &Path) -> Result<(), String> {
+    let made = to.parent().map_or(Ok(()), fs::create_dir_all);
+    made.and_then(|()| fs::copy(from, to).map(drop))
+        .map_err(|error| format!("cannot copy {}: {error}", from.display()))
 }
 
 /// Commits everything in a folder, so that later changes can be told from it.
@@ -443,12 +564,8 @@ fn uncommitted(from: &Path, to: &Path) -> Result<(), String> {
     let new = list(&["ls-files", "--others", "--exclude-standard", "-z"])?;
     for file in changed.split('\0').chain(new.split('\0')).filter(|it| !it.is_empty()) {
         let (from, to) = (from.join(file), to.join(file));
-        let failed = |error| format!("cannot copy {}: {error}", from.display());
         match from.symlink_metadata() {
-            Ok(it) if it.is_file() => {
-                to.parent().map_or(Ok(()), fs::create_dir_all).map_err(failed)?;
-                fs::copy(&from, &to).map_err(failed)?;
-            }
+            Ok(it) if it.is_file() => copy_file(&from, &to)?,
             Ok(_) => {}
             Err(_) => _ = fs::remove_file(to),
         }
@@ -492,40 +609,53 @@ mod tests {
         let listed =
             "/t/liba.rlib: /r/a-1.0/src/lib.rs /r/a-1.0/src/wide.rs\n\n/r/a-1.0/src/wide.rs:\n";
         fs::write(deps.join("a.d"), listed).unwrap();
+        let outside = Outside {
+            folder: "/c/a-1.0".into(),
+            name: "a-1.0".to_owned(),
+            copy: "r/a-1.0".into(),
+            patched: None,
+        };
         let tree = SourceTree {
+            folder: PathBuf::new(),
             root: folder.path().into(),
             below: PathBuf::new(),
             user: folder.path().into(),
             target: folder.path().join("target"),
+            outside: Rc::new(RefCell::new(vec![outside])),
         };
         let place = |file: &str| SourcePlace { file: file.into(), line: 3 };
-        let [wide, narrow] =
-            ["../crates/a-1.0/src/wide.rs", "../crates/a-1.0/src/narrow.rs"].map(place);
-        assert_eq!(tree.compiled(vec![narrow.clone(), wide.clone()]), [wide]);
-        let other = place("src/main.rs");
-        assert_eq!(tree.compiled(vec![narrow.clone(), other.clone()]), [narrow, other]);
+        let [wide, narrow] = ["/c/a-1.0/src/wide.rs", "/c/a-1.0/src/narrow.rs"].map(place);
+        assert_eq!(tree.compiled(&[narrow.clone(), wide.clone()]), [wide]);
+        assert_eq!(tree.compiled(&[narrow, place("src/main.rs")]), []);
     }
 
     #[test]
-    fn a_crate_is_told_from_its_version() {
-        for (name, expected) in [
-            ("crossbeam-utils-0.8.17", "crossbeam-utils"),
-            ("wasi-0.11.0+wasi-snapshot-preview1", "wasi"),
-            ("x", "x"),
+    fn an_edited_file_is_taken_off_the_list_of_a_vendored_crate() {
+        let list = r#"{"files":{"a.rs":"01","src/b.rs":"02","src/c.rs":"03"},"package":"04"}"#;
+        for (file, expected) in [
+            ("a.rs", r#"{"files":{"src/b.rs":"02","src/c.rs":"03"},"package":"04"}"#),
+            ("src/b.rs", r#"{"files":{"a.rs":"01","src/c.rs":"03"},"package":"04"}"#),
+            ("src/c.rs", r#"{"files":{"a.rs":"01","src/b.rs":"02"},"package":"04"}"#),
+            ("b.rs", list),
         ] {
-            assert_eq!(package(name), expected);
+            assert_eq!(without(list, file), expected);
         }
-    }
-
-    #[test]
-    fn a_file_of_a_registry_is_told_from_others() {
-        let folder = tempfile::tempdir().unwrap();
-        let of = folder.path().join("registry/src/index-1/a-1.0.0");
-        fs::create_dir_all(of.join("src")).unwrap();
-        fs::write(of.join("Cargo.toml"), "").unwrap();
-        let file = of.join("src/lib.rs");
-        assert_eq!(in_registry(&file), Some((of, "src/lib.rs".into())));
-        assert_eq!(in_registry(Path::new("src/registry/src/lib.rs")), None);
+        let folder =
+            checkout(&[("vendor/a/.cargo-checksum.json", list), ("vendor/a/src/b.rs", "long a;")]);
+        let trees = TreeCopies::of(folder.path()).unwrap();
+        let file = "vendor/a/src/b.rs".to_owned();
+        let edit = SourceEdit { file, range: [0, 4], text: "short".to_owned() };
+        trees.both[1].edit(&[edit]).unwrap();
+        assert_eq!(trees.vendored().as_deref(), Some("a"));
+        let built = |name: &str| trees.both[0].target.join("x/release/.fingerprint").join(name);
+        for name in ["a-0123", "b-0123"] {
+            fs::create_dir_all(built(name)).unwrap();
+        }
+        trees.keep().unwrap();
+        assert!(!built("a-0123").exists() && built("b-0123").exists());
+        assert_eq!(trees.vendored(), None);
+        let patch = trees.patch().unwrap();
+        assert!(patch.contains("+short a;") && patch.contains(r#"+{"files":{"a.rs":"#), "{patch}");
     }
 
     #[test]

@@ -409,7 +409,60 @@ fn a_dependency_is_edited_in_a_copy_and_has_a_patch_of_its_own() {
     assert_eq!(fixed.patch, "");
     let [patch] = &fixed.dependencies[..] else { panic!("{fixed:?}") };
     assert_eq!(patch.name, format!("crossbeam-utils-{version}"));
+    assert_eq!((Path::new(&patch.folder), patch.table.as_deref()), (folder, Some("crates-io")));
     assert!(patch.patch.contains("--- a/src/backoff.rs"), "{}", patch.patch);
     assert_eq!(fixed.changes[0].edits[0].file, format!("{}/src/backoff.rs", patch.name));
     assert_eq!(checkout.git(&["status", "--porcelain", "--ignored"]), "");
+}
+
+/// A program, and beside it, outside of its checkout, a package with a struct that it prints the size of.
+#[test]
+fn a_path_dependency_outside_of_the_checkout_is_built_and_edited_in_a_copy() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = fs::canonicalize(folder.path()).unwrap();
+    let stats = "pub struct Stats {\n    pub read: u64,\n    pub written: u64,\n}\n";
+    let package = |name: &str| format!("[package]\nname = \"{name}\"\nedition = \"2021\"\n");
+    let write = |file: &str, text: &str| {
+        let path = folder.join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    write("beside/Cargo.toml", &package("beside"));
+    write("beside/src/lib.rs", stats);
+    write(
+        "app/Cargo.toml",
+        &(package("app") + "[dependencies]\nbeside = { path = \"../beside\" }\n"),
+    );
+    write("app/.gitignore", "target\n");
+    write(
+        "app/src/main.rs",
+        "fn main() {\n    println!(\"rate: {}\", std::mem::size_of::<beside::Stats>());\n}\n",
+    );
+    let app = folder.join("app");
+    let git = |words: &[&str]| {
+        let who = ["-C", app.to_str().unwrap(), "-c", "user.name=a", "-c", "user.email=a@b"];
+        assert!(Command::new("git").args(who).args(words).status().unwrap().success());
+    };
+    git(&["init", "--quiet"]);
+    git(&["add", "--all"]);
+    git(&["commit", "--quiet", "-m", "x"]);
+    let beside = folder.join("beside/src/lib.rs");
+    let mut report = report(Some(&format!("{}:1", beside.display())), &[("read", "apart")]);
+    report.findings[0].type_name = "beside::Stats".to_owned();
+    let some = Checkout::c();
+    let request = FixRequest {
+        here: app,
+        command: ["cargo", "--offline", "run", "--quiet"].map(str::to_owned).to_vec(),
+        build: None,
+        test: Some("true".to_owned()),
+        ..request(&some, "")
+    };
+    let fixed = fix(&request, report).unwrap();
+    assert_eq!(fixed.changes[0].outcome, FixOutcome::Kept, "{fixed:?}");
+    assert_eq!(fixed.patch, "");
+    let [patch] = &fixed.dependencies[..] else { panic!("{fixed:?}") };
+    assert_eq!((&*patch.name, &patch.table), ("beside", &None));
+    assert_eq!(Path::new(&patch.folder), folder.join("beside"));
+    assert!(patch.patch.contains("--- a/src/lib.rs"), "{}", patch.patch);
+    assert_eq!(fs::read_to_string(&beside).unwrap(), stats, "the user's file stays");
 }

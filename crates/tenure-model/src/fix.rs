@@ -20,7 +20,7 @@ pub struct FixReport {
     pub changes: Vec<TriedChange>,
     /// The changes that were kept, as a patch of the program's tree; empty if there are none.
     pub patch: String,
-    /// The same of dependencies: patches of their releases.
+    /// The same of packages outside of that tree.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dependencies: Vec<DependencyPatch>,
     /// What else the reader has to know.
@@ -36,10 +36,17 @@ impl FixReport {
 /// The changes of a dependency that were kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DependencyPatch {
-    /// The crate with its version: `dashmap-5.5.3`.
+    /// A crate with its version, a repository with its revision, or the folder of a path dependency: `dashmap-5.5.3`.
     pub name: String,
-    /// The patch, from the crate's own folder.
+    /// Its folder, whose files stay as they are.
+    #[serde(default)]
+    pub folder: String,
+    /// The patch, from that folder.
     pub patch: String,
+    /// The table of `[patch]` by which cargo uses another folder in its place: `crates-io`, or an address in quotes. None of a path
+    /// dependency, to which the patch can be applied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub table: Option<String>,
 }
 
 /// A change that was tried.

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 use tenure_model::{FixOutcome, FixReport};
 
-use super::support::{checkout, git, tenure_in, text};
+use super::support::{checkout, git, tenure_command, tenure_in, text};
 
 /// On a busy machine one thread may be done before the other begins: then nothing is found.
 const TRIES: usize = 3;
@@ -209,6 +209,65 @@ fn a_store_in_c_is_made_if_it_changes_the_value() {
         &["if (atomic_load_explicit(&is_dirty, memory_order_relaxed) != 1) atomic_store"]
     )
     .check();
+}
+
+/// The patch is of the repository that the line's package is in, beside another package that the program has.
+#[test]
+fn a_dependency_from_git_is_edited_in_a_copy_of_its_repository() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |file: &str, text: &str| {
+        let path = folder.path().join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    let package = |name: &str| format!("[package]\nname = \"{name}\"\nedition = \"2021\"\n");
+    let source = include_str!("faults/member.rs").replace("fn main()", "pub fn main()");
+    write("counts/Cargo.toml", "[workspace]\nmembers = [\"*\"]\n");
+    write("counts/one/src/main.rs", &source);
+    write("counts/one/src/threads.rs", include_str!("faults/threads.rs"));
+    let from_main = "autobins = false\n[lib]\npath = \"src/main.rs\"\n";
+    write("counts/one/Cargo.toml", &(package("one") + from_main));
+    write("counts/other/Cargo.toml", &package("other"));
+    write("counts/other/src/lib.rs", "");
+    let repository = folder.path().join("counts");
+    checkout(&repository);
+    let address = format!("file://{}", repository.display());
+    let from = |name: &str| format!("{name} = {{ git = \"{address}\" }}\n");
+    let manifest = package("app") + "[dependencies]\n" + &from("one") + &from("other");
+    write("app/Cargo.toml", &(manifest + "[profile.dev]\nopt-level = 1\n"));
+    write("app/src/main.rs", "fn main() {\n    one::main();\n}\n");
+    write("app/.gitignore", "target\nCargo.lock\n");
+    let app = folder.path().join("app");
+    checkout(&app);
+
+    let words = ["fix", "--rounds", "6", "--metric", "bytes: ([0-9]+)", "--better", "higher"];
+    let files = ["--json", "fix.json", "--patch", ".git/fix.patch"];
+    let fix = || {
+        let mut tenure =
+            tenure_command(&app, &[&words[..], &files, &["--", "cargo", "run"]].concat());
+        // Its folder for what comes from git is not the user's.
+        tenure.env("CARGO_HOME", folder.path().join("cargo")).output().unwrap()
+    };
+    let mut output = fix();
+    for _ in 1..TRIES {
+        if !output.status.success() {
+            output = fix();
+        }
+    }
+    let (said, told) = (text(&output.stderr), text(&output.stdout));
+    let json = fs::read_to_string(app.join("fix.json")).unwrap_or_else(|_| panic!("{said}{told}"));
+    let fixed: FixReport = serde_json::from_str(&json).unwrap();
+    assert_eq!(fixed.changes[0].outcome, FixOutcome::Kept, "{fixed:#?}");
+    assert_eq!(fixed.changes[0].is_silent, Some(true), "{fixed:#?}");
+    let [patch] = &fixed.dependencies[..] else { panic!("{fixed:#?}") };
+    let revision = git(&repository, &["rev-parse", "HEAD"]);
+    let name = format!("counts-{}", &revision[..7]);
+    assert_eq!((&patch.name, patch.table.as_deref()), (&name, Some(&*format!("{address:?}"))));
+    assert_eq!(fixed.changes[0].edits[0].file, format!("{name}/one/src/main.rs"));
+    assert!(told.contains(&format!("[patch.{address:?}]")), "{told}");
+    git(&repository, &["apply", &format!("../app/.git/fix-{name}.patch")]);
+    let edited = fs::read_to_string(repository.join("one/src/main.rs")).unwrap();
+    assert!(edited.contains("read: LinePadded<AtomicU64>,"), "{edited}");
 }
 
 /// What `layout` suggests. Its order is as long as the old one, so it does not pay here.

@@ -1,13 +1,14 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+pub(crate) fn tenure_command(folder: &Path, words: &[&str]) -> Command {
+    let mut tenure = Command::new(env!("CARGO_BIN_EXE_tenure"));
+    tenure.args(words).current_dir(folder).env_remove("NO_COLOR");
+    tenure
+}
+
 pub(crate) fn tenure_in(folder: &Path, words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_tenure"))
-        .args(words)
-        .current_dir(folder)
-        .env_remove("NO_COLOR")
-        .output()
-        .unwrap()
+    tenure_command(folder, words).output().unwrap()
 }
 
 pub(crate) fn tenure(words: &[&str]) -> Output {
