@@ -106,6 +106,9 @@ pub(crate) fn run(arguments: &FixArgs) -> Result<(), EarlyEnd> {
     }
     let report = arguments.from.as_deref().map(diff::read).transpose().map_err(EarlyEnd::input)?;
     let here = here()?;
+    if arguments.apply {
+        warn_of_uncommitted(&here);
+    }
     let interrupt = Interrupt::catch()?;
     let came = interrupt.handle();
     let stop = || came.get();
@@ -211,6 +214,19 @@ fn apply_line(patch: &Path, here: &Path, top: &Path) -> String {
         }
     };
     shell_line(&words)
+}
+
+/// Says before anything is measured what `--apply` may refuse at the end.
+fn warn_of_uncommitted(here: &Path) {
+    let changed = git(here, &["diff", "--name-only", "HEAD"]).unwrap_or_default();
+    if let Some(first) = changed.lines().next() {
+        let count = changed.lines().count();
+        eprintln!(
+            "{count} {} uncommitted changes ({first}{}): --apply will refuse a patch that changes one of them.",
+            if count == 1 { "file has" } else { "files have" },
+            if count == 1 { "" } else { ", …" },
+        );
+    }
 }
 
 /// The top of the checkout.

@@ -63,6 +63,9 @@ impl Commands {
                 is_cargo,
             });
         }
+        if given.first().is_some_and(|it| it == "go") {
+            return Err("fix edits Rust, C and C++, and records no Go".to_owned());
+        }
         let words = match words {
             [line] => ["sh", "-c", line].map(str::to_owned).to_vec(),
             words => words.to_vec(),
@@ -294,6 +297,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let of = |words: &[String]| Commands::of(words, None, None, folder.path());
         assert!(of(&words("./bench -n 1")).unwrap_err().contains("--build"));
+        assert!(of(&words("go test -bench .")).unwrap_err().contains("no Go"));
         std::fs::write(folder.path().join("Makefile"), "all:\n").unwrap();
         let commands = of(&words("./bench -n 1")).unwrap();
         assert_eq!(

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tenure_edit::{EditOptions, Padding, SourceChange};
+use tenure_edit::{EditOptions, Padding, SourceChange, SourcePlace};
 use tenure_measure::command::RunError;
 use tenure_measure::compare::CompareRequest;
 use tenure_measure::figures::Metric;
@@ -116,6 +116,7 @@ impl Trial<'_> {
             error => error,
         })?;
         self.try_unmodified(progress)?;
+        let is_given = report.is_some();
         let report = match report {
             Some(report) => report,
             None => {
@@ -125,6 +126,9 @@ impl Trial<'_> {
             }
         };
         let changes = self.chosen(&report)?;
+        if is_given {
+            self.check_places(&changes)?;
+        }
         progress.begin("trying", STEPS * changes.len() as u64);
         if self.commands.test.is_none() {
             self.note("No tests were run: name them by --test".to_owned());
@@ -224,6 +228,27 @@ impl Trial<'_> {
             }
         }
         Ok(chosen)
+    }
+
+    /// Refuses a report of which no change's place is in the tree, or in a package that the program has.
+    fn check_places(
+        &self,
+        changes: &[(ProposedChange, Option<ChangeSubject<'_>>)],
+    ) -> Result<(), RunError> {
+        let places =
+            changes.iter().filter_map(|(_, subject)| match subject.as_ref()?.edit().ok()?.1.at {
+                EditPlace::Known(place) => Some(place),
+                EditPlace::Declared { .. } => None,
+            });
+        let places: Vec<_> = places.collect();
+        let tree = &self.trees.both[1];
+        let is_here = |it: &SourcePlace| tree.find(&it.file).is_some() || self.trees.has(&it.file);
+        if places.is_empty() || places.len() < changes.len() || places.iter().any(is_here) {
+            return Ok(());
+        }
+        let places: Vec<_> = places.iter().map(ToString::to_string).collect();
+        let places = places.join(", ");
+        Err(format!("the report may be of another program: {places} is not in this tree").into())
     }
 
     /// A place with its file's path from the top of the tree, if it is there: that of a copy is gone when it is read.
@@ -374,8 +399,6 @@ impl Trial<'_> {
 
 #[cfg(test)]
 mod tests {
-    use tenure_edit::SourcePlace;
-
     use super::*;
 
     #[test]

@@ -145,16 +145,29 @@ impl TreeCopies {
         Ok(patches)
     }
 
+    /// Whether a file is of a package outside.
+    pub(crate) fn has(&self, file: &Path) -> bool {
+        self.outside(file).is_some()
+    }
+
+    /// The package outside that a file is of, with the user's path of the file.
+    fn outside(&self, file: &Path) -> Option<(PathBuf, Outside)> {
+        let tree = &self.both[0];
+        let file = tree.original(file);
+        if !file.is_file() || !file.is_absolute() {
+            return None;
+        }
+        let known = tree.outside_of(&file);
+        let found = known.or_else(|| Outside::of(&file, &tree.locks(), &self.links))?;
+        Some((file, found))
+    }
+
     /// The path, in a tree, of a file of a package outside. The package is copied, and all trees use their copies from then on; their
     /// manifests and locks stay. `None` for any other file.
     pub(crate) fn dependency(&self, file: &Path) -> Result<Option<PathBuf>, String> {
         let [tree, with] = &self.both;
-        let file = tree.original(file);
-        if !file.is_file() || !file.is_absolute() {
-            return Ok(None);
-        }
+        let Some((file, new)) = self.outside(file) else { return Ok(None) };
         if tree.outside_of(&file).is_none() {
-            let Some(new) = Outside::of(&file, &tree.locks(), &self.links) else { return Ok(None) };
             for tree in [tree, with, &self.recorded] {
                 let copy = tree.folder.join(&new.copy);
                 if copy.is_symlink() {

@@ -211,14 +211,11 @@ fn what_no_longer_compiles_is_withdrawn_with_the_compilers_words() {
 }
 
 #[test]
-fn a_change_that_is_no_edit_or_has_no_place_is_left_to_the_reader() {
+fn a_change_that_is_no_edit_is_left_to_the_reader() {
     let checkout = Checkout::c();
     let request = request(&checkout, "./bench");
     let shard = report(Some("stats.h:2"), &[("read", "shard")]);
     assert!(matches!(outcome(&request, shard), FixOutcome::ByHand { .. }));
-    let elsewhere = report(Some("/usr/include/stats.h:2"), &[("read", "apart")]);
-    let FixOutcome::Withdrawn { why } = outcome(&request, elsewhere) else { panic!() };
-    assert!(why.starts_with("/usr/include/stats.h:2 is not in this tree"), "{why}");
 }
 
 #[test]
@@ -413,6 +410,21 @@ fn a_dependency_is_edited_in_a_copy_and_has_a_patch_of_its_own() {
     assert!(patch.patch.contains("--- a/src/backoff.rs"), "{}", patch.patch);
     assert_eq!(fixed.changes[0].edits[0].file, format!("{}/src/backoff.rs", patch.name));
     assert_eq!(checkout.git(&["status", "--porcelain", "--ignored"]), "");
+}
+
+#[test]
+fn a_report_of_another_program_is_refused() {
+    let checkout = Checkout::c();
+    let refused = |declared: &str| {
+        let report = report(Some(declared), &[("read", "apart")]);
+        match fix(&request(&checkout, "./bench"), report) {
+            Err(RunError::Failed(line)) => line,
+            other => panic!("{other:?}"),
+        }
+    };
+    let said = "the report may be of another program";
+    assert_eq!(refused("/usr/other.h:2"), format!("{said}: /usr/other.h:2 is not in this tree"));
+    assert_eq!(refused("other.h:2"), format!("{said}: other.h:2 is not in this tree"));
 }
 
 /// A program, and beside it, outside of its checkout, a package with a struct that it prints the size of.
