@@ -22,8 +22,9 @@ const DESCRIPTORS: usize = THREADS * (WORDS + 1) + 24;
 /// How long a probe takes.
 pub(crate) const PROBE_TIME: Duration = Duration::from_millis(5);
 
-/// How often signals of guarded threads are checked meanwhile.
-const SIGNAL_POLL: Duration = Duration::from_micros(500);
+/// How often signals of guarded threads are checked meanwhile: in programs that have had none so far, and in others. Each check takes a
+/// CPU from whoever has it.
+const SIGNAL_POLLS: [Duration; 2] = [Duration::from_micros(2500), Duration::from_micros(500)];
 
 /// Holds the file descriptors that a probe takes, until it is dropped; `None` if there are not so many.
 pub(crate) fn spare_descriptors() -> Option<Vec<OwnedFd>> {
@@ -84,9 +85,12 @@ pub(crate) fn probe(
     }
     let start = Instant::now();
     while refused.is_none() && start.elapsed() < PROBE_TIME {
-        thread::sleep(SIGNAL_POLL);
-        if let Some(guard) = &mut guard {
-            guard.tend();
+        match &mut guard {
+            Some(guard) => {
+                thread::sleep(SIGNAL_POLLS[usize::from(guard.has_signals)]);
+                guard.tend();
+            }
+            None => thread::sleep(PROBE_TIME.saturating_sub(start.elapsed())),
         }
     }
     let mut seen = ProbeResult::default();

@@ -4,14 +4,14 @@
 //! address is. Functions of the C and C++ libraries are known by their files, those of Rust's and of locks by their
 //! symbols.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use gimli::{
-    BaseAddresses, CfaRule, EhFrame, LittleEndian, Register, RegisterRule, UnwindContext,
-    UnwindSection as _,
+    BaseAddresses, CfaRule, CieOrFde, EhFrame, EhFrameOffset, EndianSlice, LittleEndian, Register,
+    RegisterRule, UnwindContext, UnwindSection as _,
 };
 use object::{
     Object as _, ObjectSection as _, ObjectSymbol as _, ObjectSymbolTable as _, SymbolIndex,
@@ -44,10 +44,14 @@ struct Unwound {
     path: PathBuf,
     /// `.eh_frame`, and where it lies.
     frames: (u64, Vec<u8>),
+    /// The entries of that by the addresses that they are for: where these begin and end, and where the entry is.
+    entries: OnceCell<Vec<(u64, u64, EhFrameOffset)>>,
     /// For each address in the file, where the caller's stack begins, and where its registers were saved.
     rules: RefCell<FxHashMap<u64, Option<Rule>>>,
     /// Functions by address: where they begin and end.
     functions: Vec<(u64, u64, SymbolIndex)>,
+    /// The names of functions that were asked for.
+    names: RefCell<FxHashMap<SymbolIndex, Option<String>>>,
     is_library: bool,
 }
 
@@ -210,6 +214,11 @@ impl Unwound {
     fn function(&self, address: u64) -> Option<String> {
         // A return address may be the function's end.
         let index = self.symbol(address.checked_sub(1)?)?;
+        let read = || self.name(index);
+        self.names.borrow_mut().entry(index).or_insert_with(read).clone()
+    }
+
+    fn name(&self, index: SymbolIndex) -> Option<String> {
         let cache = object::ReadCache::new(File::open(&self.path).ok()?);
         let file = object::File::parse(&cache).ok()?;
         let symbol = match self.is_library {
@@ -247,23 +256,42 @@ impl Unwound {
 
     /// Where the function begins that an address is of, by the unwinding tables.
     fn start(&self, address: u64) -> Option<u64> {
+        Some(self.entry(address)?.0)
+    }
+
+    fn section(&self) -> (EhFrame<EndianSlice<'_, LittleEndian>>, BaseAddresses) {
         let (start, bytes) = &self.frames;
         let mut section = EhFrame::new(bytes, LittleEndian);
         section.set_vendor(VENDOR);
-        let bases = BaseAddresses::default().set_eh_frame(*start);
-        let entry = section.fde_for_address(&bases, address, EhFrame::cie_from_offset).ok()?;
-        Some(entry.initial_address())
+        (section, BaseAddresses::default().set_eh_frame(*start))
+    }
+
+    /// The entry for an address. Tables are long, and are read once.
+    fn entry(&self, address: u64) -> Option<(u64, u64, EhFrameOffset)> {
+        let read = || {
+            let (section, bases) = self.section();
+            let mut all = Vec::new();
+            let mut entries = section.entries(&bases);
+            while let Ok(Some(entry)) = entries.next() {
+                let CieOrFde::Fde(entry) = entry else { continue };
+                let Ok(entry) = entry.parse(EhFrame::cie_from_offset) else { continue };
+                let start = entry.initial_address();
+                all.push((start, start.wrapping_add(entry.len()), EhFrameOffset(entry.offset())));
+            }
+            all.sort_unstable_by_key(|(start, ..)| *start);
+            all
+        };
+        let all = self.entries.get_or_init(read);
+        let after = all.partition_point(|(start, ..)| *start <= address);
+        all[..after].last().filter(|(_, end, _)| address < *end).copied()
     }
 
     fn rule(&self, address: u64) -> Option<Rule> {
-        let (start, bytes) = &self.frames;
-        let mut section = EhFrame::new(bytes, LittleEndian);
-        section.set_vendor(VENDOR);
-        let bases = BaseAddresses::default().set_eh_frame(*start);
+        let (section, bases) = self.section();
+        let (.., at) = self.entry(address)?;
+        let entry = section.fde_from_offset(&bases, at, EhFrame::cie_from_offset).ok()?;
         let mut context = UnwindContext::new();
-        let row = section
-            .unwind_info_for_address(&bases, &mut context, address, EhFrame::cie_from_offset)
-            .ok()?;
+        let row = entry.unwind_info_for_address(&section, &bases, &mut context, address).ok()?;
         let (register, offset) = match row.cfa() {
             CfaRule::RegisterAndOffset { register, offset } => (*register, *offset),
             CfaRule::Expression(_) => return None,

@@ -31,29 +31,35 @@ pub(crate) fn measured<B: Backend>(backend: impl Fn(u32, u64) -> io::Result<B>) 
     measure(backend).unwrap_or_default()
 }
 
-/// What probes took of the program's processor time so far, and the share of it that they may take.
+/// What probes took so far, of the program's processor time and of ours, and the share that they may take of either.
 #[derive(Debug)]
 pub(crate) struct Allowance {
     pub(crate) cost: Cost,
     share: f64,
+    /// Of the program's.
     taken_s: f64,
+    /// Of ours.
+    own_s: f64,
 }
 
 impl Allowance {
     pub(crate) fn new(cost: Cost, share: f64) -> Self {
-        Self { cost, share, taken_s: 0.0 }
+        Self { cost, share, taken_s: 0.0, own_s: 0.0 }
     }
 
-    /// Notes a probe that put so many breakpoints into threads, which were hit so often.
-    pub(crate) fn take(&mut self, armed: usize, hits: usize) {
+    /// Notes a probe that put breakpoints into so many threads, which were hit so often, and took this processor time of ours.
+    pub(crate) fn take(&mut self, armed: usize, hits: usize, own: Duration) {
         let or = |measured: f64, unmeasured| if measured > 0.0 { measured } else { unmeasured };
         self.taken_s += armed as f64 * or(self.cost.arm_s, UNMEASURED_ARM_S)
             + hits as f64 * or(self.cost.trap_s, UNMEASURED_TRAP_S);
+        self.own_s += own.as_secs_f64();
     }
 
-    /// Whether the next probe has to wait until the program has run for longer than these nanoseconds.
-    pub(crate) fn is_spent(&self, ran_ns: u64) -> bool {
-        self.taken_s > FIRST_ALLOWANCE_S + self.share * ran_ns as f64 / 1e9
+    /// Whether the next probe has to wait until the program has run for longer than these nanoseconds, or its CPUs had more time
+    /// than these seconds: where all are busy, our time is taken from it too.
+    pub(crate) fn is_spent(&self, ran_ns: u64, cpu_s: f64) -> bool {
+        let may = |of: f64| FIRST_ALLOWANCE_S + self.share * of;
+        self.taken_s > may(ran_ns as f64 / 1e9) || self.own_s > may(cpu_s)
     }
 }
 
@@ -144,28 +150,40 @@ fn measure<B: Backend>(backend: impl Fn(u32, u64) -> io::Result<B>) -> io::Resul
 mod tests {
     use super::*;
 
+    const SECOND: u64 = 1_000_000_000;
+
     #[test]
     fn probes_wait_once_they_have_taken_their_share() {
-        const SECOND: u64 = 1_000_000_000;
         let cost = Cost { arm_s: 0.01, trap_s: 0.001, ..Cost::default() };
         let mut allowance = Allowance::new(cost, 0.1);
-        assert!(!allowance.is_spent(0));
-        allowance.take(4, 9);
-        assert!(!allowance.is_spent(0));
-        allowance.take(0, 2);
-        assert!(allowance.is_spent(0));
+        let nothing = Duration::ZERO;
+        assert!(!allowance.is_spent(0, 0.0));
+        allowance.take(4, 9, nothing);
+        assert!(!allowance.is_spent(0, 0.0));
+        allowance.take(0, 2, nothing);
+        assert!(allowance.is_spent(0, 9.0));
         // It has 0.05 s and a tenth of what the program ran.
-        assert!(!allowance.is_spent(SECOND));
-        allowance.take(10, 0);
-        assert!(allowance.is_spent(SECOND) && !allowance.is_spent(2 * SECOND));
+        assert!(!allowance.is_spent(SECOND, 0.0));
+        allowance.take(10, 0, nothing);
+        assert!(allowance.is_spent(SECOND, 9.0) && !allowance.is_spent(2 * SECOND, 0.0));
+    }
+
+    #[test]
+    fn probes_wait_once_they_have_taken_their_share_of_the_cpus() {
+        let cost = Cost { arm_s: 1e-9, trap_s: 1e-9, ..Cost::default() };
+        let mut allowance = Allowance::new(cost, 0.1);
+        for _ in 0..3 {
+            allowance.take(1, 0, Duration::from_millis(30));
+        }
+        assert!(allowance.is_spent(9 * SECOND, 0.3) && !allowance.is_spent(9 * SECOND, 0.5));
     }
 
     #[test]
     fn probes_of_unknown_cost_are_taken_for_dear_ones() {
         let mut allowance = Allowance::new(Cost::default(), 0.0);
-        allowance.take(166, 0);
-        assert!(!allowance.is_spent(u64::MAX));
-        allowance.take(0, 7);
-        assert!(allowance.is_spent(u64::MAX));
+        allowance.take(166, 0, Duration::ZERO);
+        assert!(!allowance.is_spent(u64::MAX, 0.0));
+        allowance.take(0, 7, Duration::ZERO);
+        assert!(allowance.is_spent(u64::MAX, 0.0));
     }
 }

@@ -6,6 +6,9 @@
 /// Bytes before an address in which its block may begin.
 const MAX_OFFSET: u64 = 1024;
 
+/// The bytes up to an address in which the head of its block may be.
+pub(crate) const HEADS_BYTES: u64 = MAX_OFFSET + HEAD + UNIT;
+
 /// Blocks begin at multiples of this, and are as long.
 const UNIT: u64 = 16;
 

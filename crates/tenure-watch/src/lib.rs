@@ -56,7 +56,8 @@ pub struct WatchOptions {
     pub rate: u64,
     /// Probes by breakpoints a second, at most.
     pub probes: f64,
-    /// Probes may take so much of the program's processor time, as a part of it. What they take was measured at the start.
+    /// Probes may take so much of the program's processor time, as a part of it, and as much again of the time of its CPUs for
+    /// themselves. What a breakpoint and a hit take of the program was measured at the start.
     pub share: f64,
     /// Bytes of a line: 64 or 128.
     pub line_bytes: u32,

@@ -204,7 +204,16 @@ impl WatchedLines {
             let uses = |(_, seen): &(&UseKey, &UseCounts)| seen.samples + seen.hits;
             let Some((key, _)) = line.seen.iter().max_by_key(uses) else { return };
             let address = start + u64::from(key.offset);
-            line.block = heap::block(address, &|address| process.word(address));
+            // One call for nearly all words.
+            let mut bytes = [0; heap::HEADS_BYTES as usize];
+            let first = (address & !7).saturating_sub(heap::HEADS_BYTES - 8);
+            let count = process.read_some(first, &mut bytes);
+            let known = |at: u64| {
+                let start = usize::try_from(at.checked_sub(first)?).ok()?;
+                let word = bytes[..count].get(start..start + 8)?;
+                word.try_into().ok().map(u64::from_le_bytes)
+            };
+            line.block = heap::block(address, &|at| known(at).or_else(|| process.word(at)));
         }
     }
 

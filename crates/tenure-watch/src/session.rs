@@ -27,6 +27,9 @@ use crate::{Cost, WatchCounts, WatchOptions, WatchOutcome};
 /// How often threads are listed.
 const LIST_INTERVAL: Duration = Duration::from_millis(200);
 
+/// How often the program is asked whether it has ended.
+const ALIVE_INTERVAL: Duration = Duration::from_millis(50);
+
 /// How long threads are asked for what they have run at a time. The others' turn comes later.
 const LIST_TIME: Duration = Duration::from_millis(20);
 
@@ -71,6 +74,7 @@ pub struct Session {
     started: FxHashMap<u32, bool>,
     next_probe: Instant,
     next_list: Instant,
+    next_alive: Instant,
     /// Which threads are watched next.
     turn: usize,
     /// Which thread is listed next.
@@ -139,6 +143,7 @@ impl Session {
             started: FxHashMap::default(),
             next_probe: now,
             next_list: now,
+            next_alive: now,
             turn: 0,
             listed: 0,
             counts: WatchCounts::default(),
@@ -313,10 +318,13 @@ impl Session {
     /// Probes the line that promises most. The next probe may wait so many times as long as at a line that is hardly known.
     fn probe(&mut self) -> Result<u32, Error> {
         let Some(start) = self.lines.next() else { return Ok(1) };
-        if self.allowance.is_spent(self.threads.values().map(KnownThread::ran_ns).sum()) {
+        let ran_ns = self.threads.values().map(KnownThread::ran_ns).sum();
+        let cpu_s = self.waits.cpus() * self.start.elapsed().as_secs_f64();
+        if self.allowance.is_spent(ran_ns, cpu_s) {
             self.counts.held += 1;
             return Ok(1);
         }
+        let before = process::thread_time();
         let words = self.lines.words(start, breakpoints::WORDS);
         self.lines.allocated(start, &self.process);
         let Some(line) = self.lines.get_mut(start) else { return Ok(1) };
@@ -331,7 +339,8 @@ impl Session {
         self.counts.armed += seen.armed as u64;
         self.counts.unarmed += u64::from(seen.exposed.is_empty());
         self.counts.traps += seen.hits.len() as u64;
-        self.allowance.take(seen.armed, seen.hits.len());
+        let own = process::thread_time().saturating_sub(before);
+        self.allowance.take(seen.armed, seen.hits.len(), own);
         let covered = covered(&seen.exposed, sampled, others, self.line_bytes);
         let (mut met, mut apart) = (false, false);
         // One that has ended left its words to others.
@@ -386,15 +395,26 @@ impl Session {
         let mut threads = vec![sampled];
         threads.extend((0..wanted).map(|at| runs[(self.turn + at) % runs.len()]));
         self.turn = self.turn.wrapping_add(wanted);
+        let also_sleepers = self.counts.probes.is_multiple_of(PROBES_PER_SLEEPER);
+        // Those that wait for a lock now would be woken too.
+        let is_running = |tid: u32| process::is_running(self.process.pid, tid);
+        if !also_sleepers && threads[1..].iter().any(|tid| is_running(*tid)) {
+            threads.retain(|tid| *tid == sampled || is_running(*tid));
+        }
         let sleeps = !all.is_empty() && threads.len() < breakpoints::THREADS;
-        if sleeps && self.counts.probes.is_multiple_of(PROBES_PER_SLEEPER) {
+        if sleeps && also_sleepers {
             let turn = usize::try_from(self.counts.probes / PROBES_PER_SLEEPER).unwrap_or(0);
             threads.push(all[turn % all.len()]);
         }
         (threads, runs.len())
     }
 
-    pub(crate) fn is_over(&self) -> bool {
+    /// Whether the program has ended, as it was a moment ago.
+    pub(crate) fn is_over(&mut self) -> bool {
+        if self.next_alive > Instant::now() {
+            return false;
+        }
+        self.next_alive = Instant::now() + ALIVE_INTERVAL;
         !self.process.is_alive()
     }
 

@@ -185,6 +185,11 @@ impl WaitSampler {
         self.cpus = machine::cpus_of(process.pid).unwrap_or(self.cpus);
     }
 
+    /// The CPUs that the process may use, as far as it is known.
+    pub(crate) fn cpus(&self) -> f64 {
+        self.cpus
+    }
+
     /// Notes the times of a thread. What an old one did before it was watched does not count.
     pub(crate) fn scheduled(&mut self, tid: u32, last: Scheduled, is_old: bool) {
         let (since, until) = (Instant::now(), Instant::now());

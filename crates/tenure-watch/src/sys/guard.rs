@@ -37,6 +37,8 @@ pub(crate) struct TrapGuard {
     threads: BTreeMap<u32, GuardState>,
     /// Signals that were kept from threads.
     pub(crate) kept: u64,
+    /// Whether a thread has had a signal while it was traced.
+    pub(crate) has_signals: bool,
     /// The status of a child of ours that has ended: a wait for its first thread takes it.
     pub(crate) ended: BTreeMap<u32, Ended>,
 }
@@ -79,6 +81,10 @@ impl TrapGuard {
 
     /// Lets threads go on that signals have stopped, and those go that have stopped to be released.
     pub(crate) fn tend(&mut self) {
+        // One call, and not one for each thread, which ten times in a probe have nothing to say.
+        if self.threads.is_empty() || !tracee::is_any_changed() {
+            return;
+        }
         for tid in self.threads.keys().copied().collect::<Vec<_>>() {
             if let Some(stop) = self.tend_one(tid) {
                 self.let_go(tid, stop);
@@ -156,7 +162,10 @@ impl TrapGuard {
                     self.kept += 1;
                     Stop { signal: 0, is_asked: false }
                 }
-                WaitStatus::Signal(signal) => Stop { signal, is_asked: false },
+                WaitStatus::Signal(signal) => {
+                    self.has_signals = true;
+                    Stop { signal, is_asked: false }
+                }
                 // The program stays stopped.
                 WaitStatus::Stopped if !stopping => {
                     tracee::listen(tid);

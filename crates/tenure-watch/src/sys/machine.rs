@@ -1,13 +1,12 @@
 //! The CPUs that a process may use, and what other programs use of them.
 
-use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
 use nix::sched::sched_getaffinity;
 use nix::unistd::Pid;
 
-use super::process::{LiveProcess, ProcessorTimes};
+use super::process::{LiveProcess, ProcessorTimes, text};
 
 /// CPUs that a process may use: of its affinity mask, and at most as many as its control group has time of; `None` of one that has ended.
 pub(crate) fn cpus_of(pid: u32) -> Option<f64> {
@@ -21,11 +20,11 @@ pub(crate) fn cpus_of(pid: u32) -> Option<f64> {
 
 /// CPUs that the control group of a process, and those that this is part of, have time of.
 fn quota(pid: u32) -> Option<f64> {
-    let group = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
+    let group = text(format!("/proc/{pid}/cgroup")).ok()?;
     let path = Path::new(group.lines().find_map(|line| line.strip_prefix("0::/"))?);
     let quota = |group: &Path| {
         let file = Path::new("/sys/fs/cgroup").join(group).join("cpu.max");
-        quota_in(&fs::read_to_string(file).ok()?)
+        quota_in(&text(file).ok()?)
     };
     path.ancestors().filter_map(quota).min_by(f64::total_cmp)
 }
@@ -83,7 +82,7 @@ impl ProcessorUsage {
 
 /// Seconds that all CPUs of the machine were busy, and those that the hypervisor gave to other machines.
 fn busy_seconds() -> Option<f64> {
-    busy_in(&fs::read_to_string("/proc/stat").ok()?)
+    busy_in(&text("/proc/stat").ok()?)
 }
 
 /// The first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal, and guests, which are counted twice.

@@ -1,9 +1,9 @@
 //! What `/proc` says of a process.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use nix::sys::resource::{UsageWho, getrusage};
@@ -13,6 +13,24 @@ use tenure_debuginfo::Error;
 use tenure_model::recording::Module;
 
 use crate::arch;
+
+/// The text of a file whose size the kernel does not tell: by a third of the calls that [`fs::read_to_string`] makes.
+pub(super) fn text(path: impl AsRef<Path>) -> io::Result<String> {
+    let (mut file, mut bytes, mut length) = (File::open(path)?, vec![0; 4096], 0);
+    loop {
+        match file.read(&mut bytes[length..]) {
+            Ok(0) => break,
+            Ok(count) => length += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+        if length == bytes.len() {
+            bytes.resize(2 * length, 0);
+        }
+    }
+    bytes.truncate(length);
+    String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
+}
 
 /// The CPUs that are there.
 pub(crate) fn cpus() -> Vec<u32> {
@@ -39,6 +57,12 @@ pub(crate) fn own_time(of: UsageWho) -> Duration {
     Duration::from_micros(microseconds.cast_unsigned())
 }
 
+/// Processor time of this thread so far.
+pub(crate) fn thread_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
+}
+
 /// Nanoseconds that a thread has run.
 pub(crate) fn ran_ns(pid: u32, tid: u32) -> Option<u64> {
     scheduled(pid, tid).map(|it| it.ran_ns)
@@ -56,7 +80,7 @@ pub(crate) struct Scheduled {
 }
 
 pub(crate) fn scheduled(pid: u32, tid: u32) -> Option<Scheduled> {
-    let times = fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).ok()?;
+    let times = text(format!("/proc/{pid}/task/{tid}/schedstat")).ok()?;
     let mut times = times.split_ascii_whitespace().map(str::parse);
     let mut next = || times.next()?.ok();
     Some(Scheduled { ran_ns: next()?, queued_ns: next()?, turns: next()? })
@@ -64,7 +88,7 @@ pub(crate) fn scheduled(pid: u32, tid: u32) -> Option<Scheduled> {
 
 /// What a thread does: `running`, or the system call that it sleeps in, with arguments, stack pointer and address.
 pub(crate) fn system_call(pid: u32, tid: u32) -> Option<String> {
-    fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")).ok()
+    text(format!("/proc/{pid}/task/{tid}/syscall")).ok()
 }
 
 /// The name of a system call.
@@ -75,7 +99,7 @@ pub(crate) fn call_name(number: u64) -> String {
 
 /// The part of a thread's turns that it ended itself, since it slept; the others ended since it was preempted.
 pub(crate) fn slept_part(pid: u32, tid: u32) -> Option<f64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/task/{tid}/status")).ok()?;
+    let status = text(format!("/proc/{pid}/task/{tid}/status")).ok()?;
     let count = |key| -> Option<f64> {
         status.lines().find_map(|line| line.strip_prefix(key))?.trim().parse().ok()
     };
@@ -86,12 +110,12 @@ pub(crate) fn slept_part(pid: u32, tid: u32) -> Option<f64> {
 
 /// The function of the kernel that a thread sleeps in.
 pub(crate) fn sleeps_in(pid: u32, tid: u32) -> Option<String> {
-    fs::read_to_string(format!("/proc/{pid}/task/{tid}/wchan")).ok()
+    text(format!("/proc/{pid}/task/{tid}/wchan")).ok()
 }
 
 /// A thread's name.
 pub(crate) fn name(pid: u32, tid: u32) -> Option<String> {
-    let name = fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm")).ok()?;
+    let name = text(format!("/proc/{pid}/task/{tid}/comm")).ok()?;
     Some(name.trim_end_matches('\n').to_owned())
 }
 
@@ -99,20 +123,20 @@ pub(crate) fn name(pid: u32, tid: u32) -> Option<String> {
 pub(crate) fn is_ending(tid: u32) -> bool {
     /// `PF_EXITING`.
     const EXITING: u32 = 0x4;
-    let stat = fs::read_to_string(format!("/proc/{tid}/stat")).unwrap_or_default();
+    let stat = text(format!("/proc/{tid}/stat")).unwrap_or_default();
     state_and_flags(&stat).is_none_or(|(state, flags)| flags & EXITING != 0 || state == "Z")
 }
 
 /// Whether a thread has a CPU, or waits for one.
 pub(crate) fn is_running(pid: u32, tid: u32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).unwrap_or_default();
+    let stat = text(format!("/proc/{pid}/task/{tid}/stat")).unwrap_or_default();
     state_and_flags(&stat).is_some_and(|(state, _)| state == "R")
 }
 
 /// Whether a process was started by another one, or by one that this has started.
 pub(crate) fn descends(pid: u32, from: u32) -> bool {
     let parent = |pid: &u32| -> Option<u32> {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let stat = text(format!("/proc/{pid}/stat")).ok()?;
         stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok().filter(|parent| *parent > 0)
     };
     std::iter::successors(parent(&pid), parent).any(|parent| parent == from)
@@ -165,8 +189,7 @@ impl LiveProcess {
     /// It does not exist or has no code of its own, cannot be read, or is of a kind that cannot be watched. In a line.
     pub(crate) fn open(pid: u32) -> Result<Self, Error> {
         check_proc()?;
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat"))
-            .map_err(|_| Error::new(missing(pid)))?;
+        let stat = text(format!("/proc/{pid}/stat")).map_err(|_| Error::new(missing(pid)))?;
         check_kind(pid, &stat)?;
         check_owner(pid)?;
         check_program(pid)?;
@@ -197,7 +220,7 @@ impl LiveProcess {
     }
 
     pub(crate) fn is_alive(&self) -> bool {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
+        let stat = text(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
         // The first thread may have ended before others.
         let has_ended = |rest: &str| rest.starts_with(['Z', 'X']) && self.threads().len() < 2;
         stat.rsplit_once(") ").is_some_and(|(_, rest)| !has_ended(rest))
@@ -205,7 +228,7 @@ impl LiveProcess {
 
     /// Processor time of all its threads so far, also of those that have ended.
     pub(crate) fn times(&self) -> Option<ProcessorTimes> {
-        times(&fs::read_to_string(format!("/proc/{}/stat", self.pid)).ok()?)
+        times(&text(format!("/proc/{}/stat", self.pid)).ok()?)
     }
 
     /// The program's file; of a process that has ended, the last one.
@@ -220,7 +243,7 @@ impl LiveProcess {
 
     /// Reads where its memory is. Whether there is other code than before.
     pub(crate) fn read_maps(&mut self) -> bool {
-        let maps = fs::read_to_string(format!("/proc/{}/maps", self.pid)).unwrap_or_default();
+        let maps = text(format!("/proc/{}/maps", self.pid)).unwrap_or_default();
         let maps: Vec<MemoryMap> = maps.lines().filter_map(parsed).collect();
         // What was known of a process that has ended is kept.
         if maps.is_empty() {
@@ -415,7 +438,7 @@ fn last_number(numbers: &str) -> Option<u32> {
 
 /// What the kernel's `status` says under a key.
 pub(crate) fn status(pid: u32, key: &str) -> Option<String> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let status = text(format!("/proc/{pid}/status")).ok()?;
     let value = status.lines().find_map(|line| line.strip_prefix(key))?;
     Some(value.trim().to_owned())
 }

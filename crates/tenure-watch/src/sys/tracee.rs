@@ -28,6 +28,17 @@ pub(super) fn of(tid: u32) -> Pid {
     Pid::from_raw(tid.cast_signed())
 }
 
+/// Whether anything has become of any thread that is traced, or of a child of ours. It is still there to be asked for.
+pub(super) fn is_any_changed() -> bool {
+    // SAFETY: it is made of numbers.
+    let mut of: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    let flags = libc::WEXITED | libc::WSTOPPED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL;
+    // SAFETY: the kernel writes to `of`, which says afterwards what process it is of, if there is one.
+    let result = unsafe { libc::waitid(libc::P_ALL, 0, &raw mut of, flags) };
+    // SAFETY: the kernel has set this field, or it is zero.
+    result != 0 || unsafe { of.si_pid() } != 0
+}
+
 /// What has become of a thread since this was asked last. As one of another process, it is waited for by its number alone.
 pub(super) fn changed(tid: u32) -> WaitStatus {
     let mut status = 0;
