@@ -121,7 +121,7 @@ pub(crate) fn advice(time: &TimeSplit) -> Option<Advice> {
         TimeCause::NoThreads => "give work to more threads".to_owned(),
     };
     let place = detail.map(place).unwrap_or_default();
-    let at_least = at_least(time, part, detail);
+    let at_least = at_least(time, part);
     Some(Advice { place, what, cpus: time.cpus.ceil() as u64, at_least })
 }
 
@@ -154,8 +154,8 @@ fn of_io(call: &str) -> String {
 }
 
 /// How many times as much the program does once all that a cause takes of its CPUs is work, at least. What the kernel does and what
-/// lines cost may go with it, and around a system call so may what its function does.
-fn at_least(time: &TimeSplit, part: &TimePart, detail: Option<&TimeDetail>) -> Option<f64> {
+/// lines cost may go with it.
+fn at_least(time: &TimeSplit, part: &TimePart) -> Option<f64> {
     /// Some of that time may be spent on another wait. It is seldom less than this: threads that wait also lose what the caches held,
     /// which counts as work. Of planted programs nine of ten gain as much (`ci/causes.py --truth`).
     const FACTOR: f64 = 1.5;
@@ -165,19 +165,11 @@ fn at_least(time: &TimeSplit, part: &TimePart, detail: Option<&TimeDetail>) -> O
         let of = time.running.iter().filter(|part| causes.contains(&part.cause));
         of.map(|part| part.share).sum()
     };
-    let function = detail.and_then(|detail| detail.code.as_ref()).map(|code| &*code.function);
-    let around = || -> f64 {
-        let details = time.running.iter().flat_map(|part| &part.details);
-        let own = details.filter(|it| it.name.strip_suffix("()") == function);
-        own.map(|detail| detail.share).sum()
-    };
     let goes = match part.cause {
         TimeCause::OwnWork => return None,
         // Threads that do not exist cause no work for the kernel.
         TimeCause::NoThreads => 0.0,
-        TimeCause::Kernel | TimeCause::Io | TimeCause::Timer => {
-            shares(&[TimeCause::Kernel]) + around()
-        }
+        TimeCause::Kernel | TimeCause::Io | TimeCause::Timer => shares(&[TimeCause::Kernel]),
         _ => shares(&[TimeCause::Kernel, TimeCause::SharedLines]),
     };
     let works = (1.0 - goes) * time.used;

@@ -62,7 +62,7 @@ impl AnswerView {
             changes: changes.collect(),
             on_cpus: prose::on_cpus(answer),
             not_worth: prose::not_worth(answer),
-            read_so: prose::read_so(answer),
+            read_so: prose::read_so(answer, run),
             try_it: prose::try_it(answer, run).map(|said| marked(&said)),
             time: time.map(prose::time).into_iter().flatten().map(row).collect(),
             used: time.map(prose::used),

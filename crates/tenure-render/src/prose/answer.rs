@@ -46,16 +46,29 @@ pub(crate) fn changes(answer: &Answer) -> Vec<ChangeRow> {
     rows
 }
 
-/// What the gains and places in the table are: a sentence or two.
-pub(crate) fn read_so(answer: &Answer) -> Option<String> {
+/// What the gains and places in the table are: up to three sentences.
+pub(crate) fn read_so(answer: &Answer, run: &Run) -> Option<String> {
     let has_gains = answer.changes.iter().any(|change| !change.gains.is_empty());
     let gains = has_gains
         .then_some("Gains are over the unchanged program on as many CPUs, with a thread on each.");
     let has_uses = answer.changes.iter().any(|change| change.is_use);
     let places = has_uses
         .then_some("Where the compiler leaves out the declaration, the place is the busiest use.");
-    let said: Vec<_> = gains.into_iter().chain(places).collect();
+    let accesses = promises_more(answer, run).then_some(
+        "An access takes time on a line of its own too, so not all of the waiting is won back.",
+    );
+    let said: Vec<_> = gains.into_iter().chain(accesses).chain(places).collect();
     (!said.is_empty()).then(|| said.join(" "))
+}
+
+/// Whether a reader would expect more than the gains of what waiting takes.
+fn promises_more(answer: &Answer, run: &Run) -> bool {
+    let running = run.time.iter().flat_map(|time| &time.running);
+    let waits = running.filter(|part| part.cause == TimeCause::SharedLines);
+    let waits: f64 = waits.map(|part| part.share).sum();
+    let all = answer.together.iter().chain(answer.changes.iter().flat_map(|it| &it.gains));
+    let most = all.map(|gain| gain.range[1]).fold(1.0, f64::max);
+    waits > 0.5 && most < 0.7 / (1.0 - waits)
 }
 
 /// `on 2 CPUs`, over each column of gains; none before anything was predicted.
@@ -250,7 +263,14 @@ mod tests {
         );
         assert_eq!(rows[1].gains[0], "1.0 to 1.5×");
         assert_eq!((&*rows[0].place, &*rows[3].what), ("s1.rs:4", "all"));
-        assert!(read_so(&answer).unwrap().ends_with("the busiest use."), "of the second");
+        let mut run = run();
+        assert!(read_so(&answer, &run).unwrap().ends_with("the busiest use."), "of the second");
+        let waits = serde_json::json!({"seconds": 1.0, "cpus": 2.0, "used": 2.0, "taken_by_others": 0.0, "dominant": "shared_lines", "idle": [],
+            "without_cpu": 0.0, "running": [{"cause": "shared_lines", "share": 0.99, "interval": [0.9, 1.0], "details": []}]});
+        run.time = Some(serde_json::from_value(waits).unwrap());
+        assert!(!promises_more(&answer, &run), "more than 100 times");
+        let few = Answer { changes: vec![answer.changes[0].clone()], ..answer.clone() };
+        assert!(read_so(&few, &run).unwrap().contains("An access takes time"));
         assert_eq!(on_cpus(&answer), ["on 2 CPUs", "on 16 CPUs"]);
         let of = |rank| of_finding(&answer, rank).unwrap();
         assert!(

@@ -81,7 +81,7 @@ pub(super) fn changes(text: &mut TerminalText, answer: &Answer, run: &Run) {
     if left_out > 0 {
         text.quiet(&format!("     {left_out} more below"));
     }
-    for sentence in prose::read_so(answer).into_iter().chain(prose::try_it(answer, run)) {
+    for sentence in prose::read_so(answer, run).into_iter().chain(prose::try_it(answer, run)) {
         text.quiet_after("     ", &sentence);
     }
 }
