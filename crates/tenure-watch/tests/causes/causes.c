@@ -93,11 +93,16 @@ static void condition(int id) {
     if (!off) {
         pthread_mutex_lock(&turn_lock);
         while (turn % threads != id) pthread_cond_wait(&turn_changed, &turn_lock);
+        pthread_mutex_unlock(&turn_lock);
+    }
+    work(4000);
+    if (!off) {
+        pthread_mutex_lock(&turn_lock);
         turn += 1;
         pthread_cond_broadcast(&turn_changed);
         pthread_mutex_unlock(&turn_lock);
     }
-    work(5000);
+    work(1000);
 }
 static void slow_one(int id) { work(off ? 210000 : id == 0 ? 400000 : 20000); pthread_barrier_wait(&barrier); }
 static void semaphore(int id) {

@@ -84,11 +84,11 @@ fn run(cause: &str, off: bool, id: usize, threads: usize, shared: &Shared, ends:
         }
         "condition" => {
             let turn = shared.turn.lock().unwrap();
-            let mut turn = shared.changed.wait_while(turn, |turn| *turn % threads != id).unwrap();
-            *turn += 1;
+            drop(shared.changed.wait_while(turn, |turn| *turn % threads != id).unwrap());
+            work(16_000);
+            *shared.turn.lock().unwrap() += 1;
             shared.changed.notify_all();
-            drop(turn);
-            work(20_000);
+            work(4_000);
         }
         // A thread that makes work for a pool, which has little to do.
         "channel" if id == 0 => {
