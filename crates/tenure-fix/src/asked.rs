@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_edit::{SourceChange, SourcePlace};
 use tenure_model::{
-    Access, Declaration, Finding, Means, ProposedChange, Remedy, Repair, Report, Role, Sharing,
-    Storage, Suggestion, Word,
+    Access, Declaration, Finding, Language, Means, ProposedChange, Remedy, Repair, Report, Role,
+    Sharing, Storage, Suggestion, Target, Word,
 };
 
 /// Where an edit begins.
@@ -137,8 +137,10 @@ fn edit(finding: &Finding, repair: &Repair) -> Result<(SourceChange, EditStart),
         let types = identifiers(element.unwrap_or(&finding.type_name), None);
         Ok((SourceChange::TypeApart, EditStart { types, at }))
     };
-    let by_hand = |why: &str| Err(why.to_owned());
-    let Some(remedy) = repair.remedies.first() else { return by_hand("the report has no change") };
+    let remedy = repair.remedies.first().ok_or("the report has no change")?;
+    if !repair.is_edit() {
+        return Err(by_hand(*remedy, &repair.target).to_owned());
+    }
     match (remedy, &repair.target.declaration) {
         (Remedy::Apart | Remedy::ReadMostlyApart, Some(declaration)) => match declaration {
             Declaration::Member { name, .. } => {
@@ -156,12 +158,9 @@ fn edit(finding: &Finding, repair: &Repair) -> Result<(SourceChange, EditStart),
                 Ok((SourceChange::VariablesApart { names: names.clone() }, declared()?))
             }
             Declaration::Words { .. } | Declaration::Array { .. } | Declaration::Boxed => {
-                by_hand("its elements need a type of their own")
+                Err(by_hand(*remedy, &repair.target).to_owned())
             }
         },
-        (Remedy::Apart | Remedy::ReadMostlyApart, None) => {
-            by_hand("what is to be moved has no declaration with a name")
-        }
         (Remedy::Cells, _) => {
             Ok((SourceChange::CountPerThread { name: name(finding)? }, of_struct()?))
         }
@@ -180,7 +179,23 @@ fn edit(finding: &Finding, repair: &Repair) -> Result<(SourceChange, EditStart),
             let place = line.ok_or_else(|| "where it is cloned is not known".to_owned())?;
             Ok((SourceChange::Borrow, start(EditPlace::Known(place))))
         }
-        _ => by_hand("it takes more than an edit"),
+        _ => Err(by_hand(*remedy, &repair.target).to_owned()),
+    }
+}
+
+/// Why a change is no edit.
+fn by_hand(remedy: Remedy, target: &Target) -> &'static str {
+    match (remedy, &target.declaration) {
+        _ if !matches!(target.language, Some(Language::Rust | Language::C | Language::Cpp)) => {
+            "fix edits Rust, C and C++"
+        }
+        (Remedy::Apart | Remedy::ReadMostlyApart, Some(_)) => {
+            "its elements need a type of their own"
+        }
+        (Remedy::Apart | Remedy::ReadMostlyApart, None) => {
+            "what is to be moved has no declaration with a name"
+        }
+        _ => "it takes more than an edit",
     }
 }
 

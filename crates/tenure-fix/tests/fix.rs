@@ -71,7 +71,7 @@ fn report(declared: Option<&str>, changes: &[(&str, &str)]) -> Report {
                 "path": name, "offset": 8 * at, "size": 8, "type": "long", "role": "statistic", "uses": []
             }),
         );
-        let target = json!({"line_bytes": 64, "declaration": declaration, "object": "stats"});
+        let target = json!({"language": "c", "line_bytes": 64, "declaration": declaration, "object": "stats"});
         json!({
             "rank": at + 1, "type": "stats", "declared": declared, "sharing": {"kind": "within"}, "kind": "false_sharing",
             "contended": word, "victims": [], "score": 99.0, "confidence": {"level": "high", "placements": 1.0, "why": ""},
