@@ -36,8 +36,15 @@ fn of_struct(
         let is_there = |name: &&str| found.index(name) == Some(index);
         lines.iter().position(|line| line.iter().any(|name| is_there(&name.as_str())))
     };
+    // What only fills the line up goes with it.
+    let after =
+        |index: &usize| *index >= found.members.len() || !is_filler(parsed, &found.members[*index]);
     let starts: BTreeSet<_> = (0..=found.members.len())
         .filter(|&index| index.checked_sub(1).and_then(line_of) != line_of(index))
+        .filter_map(|index| match line_of(index) {
+            Some(_) => Some(index),
+            None => (index..=found.members.len()).find(after),
+        })
         .collect();
     let mut edits = Vec::new();
     let mut done = None;
@@ -53,6 +60,15 @@ fn of_struct(
         }
     }
     Ok(edits)
+}
+
+/// Whether a member is padding by hand: an array of bytes that is named so.
+fn is_filler(parsed: &Parsed<'_>, member: &DataMember<'_>) -> bool {
+    let is_array = member.declarator.is_some_and(|it| it.kind() == "array_declarator");
+    let type_ = member.declaration.child_by_field_name("type").map(|it| parsed.text(it));
+    let is_of_bytes = type_
+        .is_some_and(|it| matches!(it, "char" | "unsigned char" | "uint8_t" | "std::byte" | "u8"));
+    is_array && is_of_bytes && member.name.to_lowercase().contains("pad")
 }
 
 /// Aligns those members of a declaration that start a line.

@@ -47,6 +47,20 @@ fn neighbors_share_their_lines_and_others_get_their_own() {
 }
 
 #[test]
+fn padding_by_hand_gets_no_line() {
+    let aligned = |text: &str| text.replace('@', "alignas(64) ");
+    for (text, names) in [
+        ("struct S { @long a; char pad[56]; };", "a"),
+        ("struct S { @long a; @long b; char pad_[48]; };", "a|b"),
+        ("struct S { @long a; char pad1[8], pad2[8]; @long b; };", "a"),
+        ("struct S { @long a; @char path[8]; };", "a"),
+        ("struct S { @long a; @char pad; };", "a"),
+    ] {
+        assert_eq!(changed("a.cc", &text.replace('@', ""), "S", &members(names)), aligned(text));
+    }
+}
+
+#[test]
 fn members_of_different_lines_do_not_share_one() {
     let text = "struct S { int a; int b; int c; int d; };";
     let after = changed("a.cc", text, "S", &members("a|b c"));
