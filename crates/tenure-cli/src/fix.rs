@@ -183,7 +183,11 @@ impl FixArgs {
                 Some(table) => {
                     format!("apply it to a copy of {}, and name that in [patch.{table}]", it.folder)
                 }
-                None => apply_line(&path, here, Path::new(&it.folder)),
+                // Of a folder in another repository git would pass over all of it.
+                None => {
+                    let patch = here.join(&path).display().to_string();
+                    shell_line(&["patch", "-d", &it.folder, "-p1", "-i", &patch].map(str::to_owned))
+                }
             };
             text += &format!("\nPatch of {}: {} ({how})\n", it.name, path.display());
         }

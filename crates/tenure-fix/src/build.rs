@@ -206,6 +206,11 @@ fn asked_for(
     build: &CommandRun,
 ) -> Result<Vec<SourceEdit>, String> {
     let Edited { change, place, before, options } = *edited;
+    // As the compiler names it.
+    let place = &match place.file.is_absolute() {
+        true => SourcePlace { file: tree.path(&place.file), line: place.line },
+        false => place.clone(),
+    };
     let asked = Asked { before, change, place, options };
     let path = |file: &Path| tree.find(file);
     let read = |file: &Path| {

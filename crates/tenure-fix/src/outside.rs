@@ -1,5 +1,6 @@
 //! Packages outside of the checkout: crates of a registry or of git, and those that a path leads to. A copy of one is edited.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use tenure_measure::mirror;
@@ -54,14 +55,16 @@ impl Outside {
                 let (address, of) = it.source.split_once('#').unwrap_or((&it.source, ""));
                 let address = address.split('?').next().unwrap_or_default();
                 let last =
-                    address.trim_end_matches(['/']).trim_end_matches(".git").rsplit('/').next();
-                it.source.starts_with("git+")
-                    && of.starts_with(revision)
-                    && last == Some(repository)
+                    address.trim_end_matches('/').trim_end_matches(".git").rsplit('/').next();
+                // Cargo writes GitHub's in small letters.
+                let is_last = last.is_some_and(|it| it.eq_ignore_ascii_case(repository));
+                it.source.starts_with("git+") && of.starts_with(revision) && is_last
             };
             let all: Vec<_> = locked().filter(is_of).collect();
             let table = table(&all.first()?.source);
-            let packages = all.into_iter().map(|it| it.name).collect();
+            // Several locks may have it.
+            let packages: BTreeSet<_> = all.into_iter().map(|it| it.name).collect();
+            let packages = packages.into_iter().collect();
             Some((format!("{repository}-{revision}"), Patched { table, packages }, end))
         })?;
         let folder = file.iter().take(end).collect();

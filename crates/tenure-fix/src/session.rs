@@ -287,12 +287,15 @@ impl Trial<'_> {
             }
         };
         progress.at(&subject, "building");
+        let copied = self.trees.copied();
         let outcome = self.made(&edit, &start, line_bytes, &mut tried, &subject, progress);
         match outcome {
             Ok(()) => {}
             Err(RunError::Stopped) => return Err(RunError::Stopped),
             Err(RunError::Failed(why)) => {
                 self.trees.withdraw()?;
+                // A copy may be what does not build.
+                self.trees.take_back(copied)?;
                 tried.outcome = FixOutcome::Withdrawn { why };
                 return Ok(tried);
             }

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 use std::time::SystemTime;
@@ -84,6 +85,34 @@ impl TreeCopies {
         let changed = changed(without, with).ok()?;
         let folder = changed.iter().find_map(|it| with.vendored(it))?;
         Some(folder.file_name()?.to_string_lossy().into_owned())
+    }
+
+    /// How many packages outside were copied so far.
+    pub(crate) fn copied(&self) -> usize {
+        self.both[0].outside.borrow().len()
+    }
+
+    /// Takes back the copies of packages after the first `count`: builds use the packages themselves again.
+    pub(crate) fn take_back(&self, count: usize) -> Result<(), String> {
+        let trees = [&self.both[0], &self.both[1], &self.recorded];
+        let taken = self.both[0].outside.borrow_mut().split_off(count);
+        for (tree, outside) in trees.iter().flat_map(|tree| taken.iter().map(move |it| (tree, it)))
+        {
+            let copy = tree.folder.join(&outside.copy);
+            let removed = match copy.symlink_metadata() {
+                Ok(it) if it.is_dir() => fs::remove_dir_all(&copy),
+                _ => Ok(()),
+            };
+            let linked = removed.and_then(|()| match outside.patched {
+                None if !copy.is_symlink() => symlink(&outside.folder, &copy),
+                _ => Ok(()),
+            });
+            linked.map_err(|error| format!("cannot take {} back: {error}", copy.display()))?;
+        }
+        match taken.is_empty() {
+            true => Ok(()),
+            false => trees.into_iter().try_for_each(SourceTree::configure),
+        }
     }
 
     /// Makes both as the one with the change.
@@ -168,6 +197,13 @@ impl TreeCopies {
         let [tree, with] = &self.both;
         let Some((file, new)) = self.outside(file) else { return Ok(None) };
         if tree.outside_of(&file).is_none() {
+            let mut new = new;
+            // Two folders may have one name.
+            while tree.outside.borrow().iter().any(|it| it.name == new.name) {
+                new.name += "-2";
+            }
+            // Before it is copied: what fails is taken back.
+            tree.outside.borrow_mut().push(new.clone());
             for tree in [tree, with, &self.recorded] {
                 let copy = tree.folder.join(&new.copy);
                 if copy.is_symlink() {
@@ -178,7 +214,6 @@ impl TreeCopies {
                 git(&copy, &["init", "--quiet"])?;
                 commit(&copy)?;
             }
-            tree.outside.borrow_mut().push(new);
             [tree, with, &self.recorded].into_iter().try_for_each(SourceTree::configure)?;
         }
         Ok(Some(file))
@@ -210,7 +245,7 @@ impl SourceTree {
     }
 
     /// Where a file lies whose path in the tree this is.
-    fn path(&self, file: &Path) -> PathBuf {
+    pub(crate) fn path(&self, file: &Path) -> PathBuf {
         match self.outside_of(file) {
             Some(it) => self.folder.join(&it.copy).join(inside(&it, file)),
             None => self.root.join(file),
@@ -231,17 +266,31 @@ impl SourceTree {
         files.filter_map(|it| fs::read_to_string(self.root.join(it)).ok()).collect()
     }
 
+    /// Writes a file of a copy, and none that a link in it leads to.
+    fn write(&self, path: &Path, text: &str) -> Result<(), String> {
+        let real = fs::canonicalize(path).or_else(|_| match path.parent() {
+            Some(folder) => fs::canonicalize(folder),
+            None => Err(std::io::ErrorKind::NotFound.into()),
+        });
+        let folder = fs::canonicalize(&self.folder);
+        match (real, folder) {
+            (Ok(real), Ok(folder)) if real.starts_with(&folder) => write(path, text),
+            _ => Err(format!("{} leads out of the copy", path.display())),
+        }
+    }
+
     /// Has cargo use the copies, by its configuration above the tree.
     fn configure(&self) -> Result<(), String> {
         let config = self.folder.join(".cargo");
         fs::create_dir_all(&config)
             .map_err(|error| format!("cannot make {}: {error}", config.display()))?;
         let text = configuration(&self.outside.borrow(), &self.folder);
-        write(&config.join("config.toml"), &text)
+        self.write(&config.join("config.toml"), &text)
     }
 
     /// The path of the user's file that one in any of the copies stands for; others stay.
     fn original(&self, file: &Path) -> PathBuf {
+        let file = &mirror::plain(file);
         let copies = self.folder.parent().unwrap_or(Path::new(""));
         let canonical = fs::canonicalize(copies).unwrap_or_default();
         let is_copy = |it: &&Path| it.is_absolute();
@@ -272,10 +321,12 @@ impl SourceTree {
     pub(crate) fn find(&self, file: &Path) -> Option<PathBuf> {
         if file.is_absolute() {
             let file = self.original(file);
-            if let Ok(inside) = file.strip_prefix(&self.user) {
-                return Some(inside.to_owned()).filter(|it| self.root.join(it).is_file());
-            }
-            return self.outside_of(&file).filter(|_| self.path(&file).is_file()).map(|_| file);
+            // Cargo's own folder may lie in the checkout.
+            let is_outside = self.outside_of(&file).is_some();
+            let inside = file.strip_prefix(&self.user).ok().filter(|_| !is_outside);
+            let found = inside.map_or_else(|| file.clone(), Path::to_owned);
+            let is_known = is_outside || inside.is_some();
+            return Some(found).filter(|it| is_known && self.path(it).is_file());
         }
         // The name may start at the folder of the build, wherever that is, or at one further up.
         let is_up = |it: &Component<'_>| matches!(it, Component::ParentDir | Component::CurDir);
@@ -302,7 +353,7 @@ impl SourceTree {
         for file in &files {
             let of_file: Vec<_> = edits.iter().filter(|it| it.file == *file).cloned().collect();
             let path = self.path(Path::new(file));
-            write(&path, &apply(&read(&path)?, &of_file))?;
+            self.write(&path, &apply(&read(&path)?, &of_file))?;
             self.unlist(Path::new(file))?;
         }
         self.have_built(files.into_iter().map(Path::new))
@@ -321,7 +372,7 @@ impl SourceTree {
     /// The folder, in the tree, of the vendored crate that a file is in.
     fn vendored<'f>(&self, file: &'f Path) -> Option<&'f Path> {
         let has_list = |folder: &&Path| self.root.join(folder).join(CHECKSUMS).is_file();
-        file.ancestors().skip(1).find(has_list)
+        file.ancestors().skip(1).filter(|_| file.is_relative()).find(has_list)
     }
 
     /// Takes a file off the list of checksums of a crate that `cargo vendor` made, or else cargo refuses what is edited.
@@ -329,7 +380,7 @@ impl SourceTree {
         let Some(folder) = self.vendored(file) else { return Ok(()) };
         let path = self.root.join(folder).join(CHECKSUMS);
         let name = file.strip_prefix(folder).unwrap_or(file).to_string_lossy();
-        write(&path, &without(&read(&path)?, &name))
+        self.write(&path, &without(&read(&path)?, &name))
     }
 
     /// Gives the files that include one of these headers a new time, also through other headers: a makefile may not know of them, and
@@ -405,7 +456,7 @@ impl SourceTree {
         let is_read = |place: &SourcePlace| {
             let of = |it: Outside| it.copy.join(inside(&it, &place.file));
             let file = self.outside_of(&place.file).map_or_else(|| place.file.clone(), of);
-            read.iter().any(|it| it.ends_with(&file))
+            read.iter().any(|it| it.ends_with(&file) || *it == place.file)
         };
         places.iter().filter(|it| is_read(it)).cloned().collect()
     }
@@ -468,7 +519,7 @@ fn copy(from: &SourceTree, to: &SourceTree) -> Result<(), String> {
     let changed = changed(from, to)?;
     for file in &changed {
         // Others keep their times, which builds go by.
-        write(&to.path(file), &from.read(file)?)?;
+        to.write(&to.path(file), &from.read(file)?)?;
     }
     to.have_built(changed.iter().map(PathBuf::as_path))
 }
@@ -509,7 +560,7 @@ fn copy_package(from: &Path, to: &Path) -> Result<(), String> {
     let list = git(from, &words)?;
     for file in list.split('\0').filter(|it| !it.is_empty()) {
         let (from, to) = (from.join(file), to.join(file));
-        if from.is_dir() {
+        if from.is_dir() && !from.is_symlink() {
             // A submodule.
             copy_folder(&from, &to)?;
         } else if from.is_file() {
@@ -669,6 +720,48 @@ mod tests {
         assert_eq!(trees.vendored(), None);
         let patch = trees.patch().unwrap();
         assert!(patch.contains("+short a;") && patch.contains(r#"+{"files":{"a.rs":"#), "{patch}");
+    }
+
+    #[test]
+    fn no_file_is_written_that_lies_outside_of_a_copy() {
+        let elsewhere = tempfile::tempdir().unwrap();
+        let users = elsewhere.path().join("a.c");
+        fs::write(&users, "long a;").unwrap();
+        let folder = checkout(&[("b.c", "long b;")]);
+        symlink(elsewhere.path(), folder.path().join("shared")).unwrap();
+        commit(folder.path()).unwrap();
+        let trees = TreeCopies::of(folder.path()).unwrap();
+        let file = "shared/a.c".to_owned();
+        let edit = SourceEdit { file, range: [0, 4], text: "short".to_owned() };
+        let refused = trees.both[1].edit(&[edit]).unwrap_err();
+        assert!(refused.ends_with("shared/a.c leads out of the copy"), "{refused}");
+        assert_eq!(fs::read_to_string(users).unwrap(), "long a;");
+    }
+
+    #[test]
+    fn the_copy_of_a_path_dependency_can_be_taken_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = fs::canonicalize(folder.path()).unwrap();
+        let beside = folder.join("beside/lib.rs");
+        fs::create_dir(folder.join("beside")).unwrap();
+        fs::write(&beside, "static A: u8 = 1;").unwrap();
+        let app = folder.join("app");
+        fs::create_dir(&app).unwrap();
+        let manifest = "[dependencies]\nbeside = { path = \"../beside\" }\n";
+        fs::write(app.join("Cargo.toml"), manifest).unwrap();
+        git(&app, &["init", "--quiet"]).unwrap();
+        commit(&app).unwrap();
+        let trees = TreeCopies::of(&app).unwrap();
+        let copied = trees.both[1].folder.join(ROOT).join(beside.strip_prefix("/").unwrap());
+        let is_link = || copied.parent().unwrap().is_symlink();
+        assert!(is_link());
+        let file = trees.dependency(&copied).unwrap().unwrap();
+        assert_eq!((&file, trees.copied()), (&beside, 1));
+        assert!(!is_link() && trees.both[1].read(&file).is_ok());
+        assert_eq!(trees.both[1].find(&copied), Some(beside.clone()));
+        trees.take_back(0).unwrap();
+        assert!(is_link() && trees.copied() == 0 && beside.is_file());
+        assert_eq!(trees.both[1].find(&copied), None);
     }
 
     #[test]

@@ -9,8 +9,12 @@ use std::process::{Command, Stdio};
 ///
 /// Git cannot be run, or fails: a line with its last words.
 pub fn git(folder: &Path, words: &[&str]) -> Result<String, String> {
-    let output =
-        Command::new("git").arg("-C").arg(folder).args(words).stdin(Stdio::null()).output();
+    let mut command = Command::new("git");
+    // A hook's would name its own repository, whatever the folder is.
+    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR"] {
+        command.env_remove(name);
+    }
+    let output = command.arg("-C").arg(folder).args(words).stdin(Stdio::null()).output();
     let output = output.map_err(|error| format!("cannot run git: {error}"))?;
     if output.status.success() {
         let text = String::from_utf8_lossy(&output.stdout);

@@ -37,30 +37,41 @@ pub fn link_dependencies(root: &Path, top: &Path) -> Result<Vec<PathBuf>, String
     let list = git(&below(root, top), &["ls-files", "-z", "--", "*Cargo.toml"])?;
     let mut manifests: Vec<_> =
         list.split('\0').filter(|it| !it.is_empty()).map(|it| top.join(it)).collect();
-    let (mut read, mut links) = (BTreeSet::new(), Vec::new());
+    let (mut read, mut homes) = (BTreeSet::new(), BTreeSet::new());
     while let Some(manifest) = manifests.pop() {
         if !read.insert(manifest.clone()) {
             continue;
         }
         let folder = manifest.parent().unwrap_or(Path::new("/"));
         // Those of the copy may be of another revision than the user's.
-        let text = fs::read_to_string(below(root, &manifest)).unwrap_or_default();
-        for path in paths(&text) {
+        let is_copied = manifest.starts_with(top);
+        let file = if is_copied { below(root, &manifest) } else { manifest.clone() };
+        let text = fs::read_to_string(file).unwrap_or_default();
+        // An absolute path leads to the same place from a copy.
+        for path in paths(&text).iter().filter(|it| Path::new(it).is_relative()) {
             let path = plain(&folder.join(path));
             if path.starts_with(top) || !path.exists() {
                 continue;
             }
             let home = home(&path, top);
-            let link = below(root, &home);
-            if !top.starts_with(&home) && link.symlink_metadata().is_err() {
-                let made = link.parent().map_or(Ok(()), fs::create_dir_all);
-                made.and_then(|()| symlink(&home, &link))
-                    .map_err(|error| format!("cannot link {}: {error}", home.display()))?;
-                links.push(home.clone());
+            if !top.starts_with(&home) {
+                homes.insert(home.clone());
             }
             // That of the workspace has paths for its members.
             manifests.extend([home, path].map(|it| it.join("Cargo.toml")));
         }
+    }
+    let mut links: Vec<PathBuf> = Vec::new();
+    // What contains others comes first.
+    for home in homes {
+        let link = below(root, &home);
+        if links.iter().any(|it| home.starts_with(it)) || link.symlink_metadata().is_ok() {
+            continue;
+        }
+        let made = link.parent().map_or(Ok(()), fs::create_dir_all);
+        made.and_then(|()| symlink(&home, &link))
+            .map_err(|error| format!("cannot link {}: {error}", home.display()))?;
+        links.push(home);
     }
     Ok(links)
 }
@@ -88,15 +99,22 @@ fn paths(manifest: &str) -> Vec<String> {
     paths
 }
 
-/// The folder that is linked for a path: the top of the repository that it is in, which may be a workspace, or else itself.
+/// The folder that is linked for a path: the top of the repository that it is in, or that of its workspace, or else itself.
 fn home(path: &Path, top: &Path) -> PathBuf {
     let folder = if path.is_dir() { path } else { path.parent().unwrap_or(path) };
     let repository = git(folder, &["rev-parse", "--show-toplevel"]).map(PathBuf::from);
-    repository.ok().filter(|it| !top.starts_with(it)).unwrap_or_else(|| folder.to_owned())
+    let has_workspace = |it: &&Path| {
+        fs::read_to_string(it.join("Cargo.toml")).is_ok_and(|it| it.contains("[workspace"))
+    };
+    let around = || folder.ancestors().find(has_workspace).map(Path::to_owned);
+    let is_apart = |it: &PathBuf| !top.starts_with(it) && folder.starts_with(it);
+    let home = repository.ok().filter(is_apart).or_else(|| around().filter(is_apart));
+    home.unwrap_or_else(|| folder.to_owned())
 }
 
 /// A path without `..` and `.`.
-fn plain(path: &Path) -> PathBuf {
+#[must_use]
+pub fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
         match part {
@@ -139,7 +157,7 @@ mod tests {
         assert_eq!(copy, below(&root, &app));
         assert!(copy.join("inner/Cargo.toml").is_file());
         let links = link_dependencies(&root, &app).unwrap();
-        assert_eq!(links, [user.join("one"), user.join("deep/two")]);
+        assert_eq!(links, [user.join("deep/two"), user.join("one")]);
         for link in links {
             assert_eq!(fs::read_link(below(&root, &link)).unwrap(), link);
         }

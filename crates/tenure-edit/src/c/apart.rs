@@ -68,7 +68,9 @@ fn is_filler(parsed: &Parsed<'_>, member: &DataMember<'_>) -> bool {
     let type_ = member.declaration.child_by_field_name("type").map(|it| parsed.text(it));
     let is_of_bytes = type_
         .is_some_and(|it| matches!(it, "char" | "unsigned char" | "uint8_t" | "std::byte" | "u8"));
-    is_array && is_of_bytes && member.name.to_lowercase().contains("pad")
+    let is_number = |it: char| it == '_' || it.is_ascii_digit();
+    let name = member.name.to_lowercase();
+    is_array && is_of_bytes && matches!(name.trim_matches(is_number), "pad" | "padding")
 }
 
 /// Aligns those members of a declaration that start a line.

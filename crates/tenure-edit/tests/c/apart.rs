@@ -53,7 +53,7 @@ fn padding_by_hand_gets_no_line() {
         ("struct S { @long a; char pad[56]; };", "a"),
         ("struct S { @long a; @long b; char pad_[48]; };", "a|b"),
         ("struct S { @long a; char pad1[8], pad2[8]; @long b; };", "a"),
-        ("struct S { @long a; @char path[8]; };", "a"),
+        ("struct S { @long a; @char keypad[8]; };", "a"),
         ("struct S { @long a; @char pad; };", "a"),
     ] {
         assert_eq!(changed("a.cc", &text.replace('@', ""), "S", &members(names)), aligned(text));
