@@ -276,6 +276,10 @@ impl Unwound {
                 let CieOrFde::Fde(entry) = entry else { continue };
                 let Ok(entry) = entry.parse(EhFrame::cie_from_offset) else { continue };
                 let start = entry.initial_address();
+                // It would hide the one that covers the address.
+                if entry.len() == 0 {
+                    continue;
+                }
                 all.push((start, start.wrapping_add(entry.len()), EhFrameOffset(entry.offset())));
             }
             all.sort_unstable_by_key(|(start, ..)| *start);

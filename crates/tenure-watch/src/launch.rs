@@ -100,6 +100,8 @@ pub fn watch(
         is_over = session.is_over();
     }
     session.finish();
+    // It may have ended since it was asked last.
+    let is_over = is_over || session.is_over_now();
     let (ended, started) = match (is_over, started, session.taken_status()) {
         (false, child, _) => (Ended::Running, child),
         (true, None, _) => (Ended::Unknown, None),

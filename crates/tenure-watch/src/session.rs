@@ -324,7 +324,7 @@ impl Session {
             self.counts.held += 1;
             return Ok(1);
         }
-        let before = process::thread_time();
+        let before = process::thread_time() + self.backend.own();
         let words = self.lines.words(start, breakpoints::WORDS);
         self.lines.allocated(start, &self.process);
         let Some(line) = self.lines.get_mut(start) else { return Ok(1) };
@@ -339,7 +339,7 @@ impl Session {
         self.counts.armed += seen.armed as u64;
         self.counts.unarmed += u64::from(seen.exposed.is_empty());
         self.counts.traps += seen.hits.len() as u64;
-        let own = process::thread_time().saturating_sub(before);
+        let own = (process::thread_time() + self.backend.own()).saturating_sub(before);
         self.allowance.take(seen.armed, seen.hits.len(), own);
         let covered = covered(&seen.exposed, sampled, others, self.line_bytes);
         let (mut met, mut apart) = (false, false);
@@ -395,14 +395,8 @@ impl Session {
         let mut threads = vec![sampled];
         threads.extend((0..wanted).map(|at| runs[(self.turn + at) % runs.len()]));
         self.turn = self.turn.wrapping_add(wanted);
-        let also_sleepers = self.counts.probes.is_multiple_of(PROBES_PER_SLEEPER);
-        // Those that wait for a lock now would be woken too.
-        let is_running = |tid: u32| process::is_running(self.process.pid, tid);
-        if !also_sleepers && threads[1..].iter().any(|tid| is_running(*tid)) {
-            threads.retain(|tid| *tid == sampled || is_running(*tid));
-        }
         let sleeps = !all.is_empty() && threads.len() < breakpoints::THREADS;
-        if sleeps && also_sleepers {
+        if sleeps && self.counts.probes.is_multiple_of(PROBES_PER_SLEEPER) {
             let turn = usize::try_from(self.counts.probes / PROBES_PER_SLEEPER).unwrap_or(0);
             threads.push(all[turn % all.len()]);
         }
@@ -415,6 +409,10 @@ impl Session {
             return false;
         }
         self.next_alive = Instant::now() + ALIVE_INTERVAL;
+        self.is_over_now()
+    }
+
+    pub(crate) fn is_over_now(&self) -> bool {
         !self.process.is_alive()
     }
 

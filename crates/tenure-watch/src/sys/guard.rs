@@ -85,6 +85,10 @@ impl TrapGuard {
         if self.threads.is_empty() || !tracee::is_any_changed() {
             return;
         }
+        self.tend_each();
+    }
+
+    fn tend_each(&mut self) {
         for tid in self.threads.keys().copied().collect::<Vec<_>>() {
             if let Some(stop) = self.tend_one(tid) {
                 self.let_go(tid, stop);
@@ -133,7 +137,7 @@ impl TrapGuard {
             for tid in self.threads.keys().copied().collect::<Vec<_>>() {
                 self.interrupt(tid);
             }
-            self.tend();
+            self.tend_each();
             thread::sleep(Duration::from_millis(1));
         }
     }
