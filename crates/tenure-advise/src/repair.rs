@@ -21,7 +21,7 @@ pub struct RemedyOf {
 #[must_use]
 pub fn repair(steps: &[RemedyOf], target: &Target, bytes: u64, per_thread: bool) -> Repair {
     let names: Vec<_> = steps.iter().map(|step| step.remedy.name()).collect();
-    let briefs: Vec<_> = steps.iter().map(|step| step.brief(target)).collect();
+    let briefs: Vec<_> = steps.iter().map(|step| step.brief(target, bytes)).collect();
     let mut texts: Vec<_> = steps.iter().map(|step| step.text(target)).collect();
     texts.extend(place(target));
     Repair {
@@ -38,9 +38,11 @@ pub fn repair(steps: &[RemedyOf], target: &Target, bytes: u64, per_thread: bool)
 }
 
 impl RemedyOf {
-    /// What to change: an imperative in the program's own words.
+    /// What to change: an imperative in the program's own words. `bytes` as of [`repair`].
     #[must_use]
-    pub fn brief(&self, target: &Target) -> String {
+    pub fn brief(&self, target: &Target, bytes: u64) -> String {
+        // Those that are as long as a line only lie across two.
+        let pad = if bytes == 0 { "align" } else { "pad" };
         let listed = words::listed(&self.words, target);
         let object = words::object(target).map_or_else(|| listed.clone(), |it| format!("`{it}`"));
         let counted =
@@ -50,10 +52,10 @@ impl RemedyOf {
                 Some(
                     Declaration::Elements { .. } | Declaration::Words { .. } | Declaration::Boxed,
                 ) => {
-                    format!("pad elements of {object} to a cache line")
+                    format!("{pad} elements of {object} to a cache line")
                 }
                 Some(Declaration::Array { name, .. }) if !name.is_empty() => {
-                    format!("pad elements of `{name}` to a cache line")
+                    format!("{pad} elements of `{name}` to a cache line")
                 }
                 Some(Declaration::Variables { names }) if names.len() > 1 => {
                     format!("put {} on cache lines of their own", words::listed(names, target))
@@ -336,7 +338,7 @@ mod tests {
                 declaration: None,
                 ..member(Some(Language::Rust))
             };
-            let brief = of(remedy, word).brief(&target);
+            let brief = of(remedy, word).brief(&target, 48);
             assert_eq!(brief, expected);
             assert!(brief.len() <= 40, "{brief}");
         }

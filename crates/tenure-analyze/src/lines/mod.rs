@@ -200,6 +200,12 @@ impl UsedWord {
         kind::is_guarded(self, lock, are_estimates)
     }
 
+    /// Whether any thread writes it.
+    #[must_use]
+    pub fn is_written(&self) -> bool {
+        self.count(Access::writes) > 0
+    }
+
     /// Whether it is a lock: one of the C library's, or a word that threads take and give back as locks are.
     #[must_use]
     pub fn is_lock(&self) -> bool {

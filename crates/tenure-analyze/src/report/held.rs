@@ -20,8 +20,15 @@ pub(super) fn held(
     pattern: Option<&Pattern>,
     are_estimates: bool,
 ) -> Option<LockHeld> {
-    let (lock, _) = words.iter().find(|(word, _)| word.is_lock())?;
-    let guarded = words.iter().filter(|(word, _)| word.is_guarded_by(lock, are_estimates));
+    let (lock, lock_path) = words.iter().find(|(word, _)| word.is_lock())?;
+    let of_lock = |(_, path): &&(UsedWord, String)| {
+        let object = lock_path.rsplit_once('.').map(|(object, _)| object);
+        object.is_some_and(|object| path.strip_prefix(object).is_some_and(|it| it.starts_with('.')))
+    };
+    // A word that is only read may be read as often as the lock is taken, and not under it.
+    let is_known = |it: &&(UsedWord, String)| it.0.is_written() || of_lock(it);
+    let guarded =
+        words.iter().filter(|(word, _)| word.is_guarded_by(lock, are_estimates)).filter(is_known);
     // What glibc's locks consist of is part of the lock.
     let is_named = |path: &&String| !path.is_empty() && !path.contains("__data.__");
     let guards = guarded.map(|(_, path)| path).filter(is_named).take(MAX_NAMES).cloned();
@@ -57,4 +64,41 @@ fn nanoseconds(pattern: &Pattern) -> Option<f64> {
         }
     }
     (sum > 0.0).then(|| sum / times)
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_model::Access;
+
+    use super::*;
+    use crate::lines::{CodeUse, Meaning};
+
+    /// It may be read as often as the lock is taken, and after it was given back.
+    #[test]
+    fn what_is_only_read_is_not_said_to_be_guarded_unless_it_is_the_locks_own() {
+        let word = |offset: i64, uses: &[Access]| UsedWord {
+            offset,
+            size: 8,
+            uses: uses
+                .iter()
+                .map(|access| CodeUse {
+                    access: *access,
+                    code: 1,
+                    threads: [(1, 9_000), (2, 9_000)].into(),
+                    gaps: BTreeMap::new(),
+                })
+                .collect(),
+            meaning: Meaning::default(),
+            is_owned: false,
+        };
+        let words = [
+            (word(0, &[Access::Lock, Access::Unlock]), "settings.inner"),
+            (word(8, &[Access::Read]), "settings.data"),
+            (word(16, &[Access::Read]), "quota"),
+            (word(24, &[Access::Read, Access::Write]), "served"),
+        ];
+        let words = words.map(|(word, path)| (word, path.to_owned()));
+        let lock = held(&words, None, false).expect("a lock");
+        assert_eq!(lock.guards, ["settings.data", "served"]);
+    }
 }

@@ -49,15 +49,18 @@ pub(crate) fn changes(answer: &Answer) -> Vec<ChangeRow> {
 /// What the gains and places in the table are: up to three sentences.
 pub(crate) fn read_so(answer: &Answer, run: &Run) -> Option<String> {
     let has_gains = answer.changes.iter().any(|change| !change.gains.is_empty());
-    let gains = has_gains
-        .then_some("Gains are over the unchanged program on as many CPUs, with a thread on each.");
+    let machine = run.forecast.as_ref().map_or("machine", |it| &it.machine);
+    let gains = has_gains.then(|| {
+        format!("Gains are predicted on a simulated {machine}: over the unchanged program on as many of its CPUs, with a thread on each.")
+    });
     let has_uses = answer.changes.iter().any(|change| change.is_use);
     let places = has_uses
         .then_some("Where the compiler leaves out the declaration, the place is the busiest use.");
     let accesses = promises_more(answer, run).then_some(
         "An access takes time on a line of its own too, so not all of the waiting is won back.",
     );
-    let said: Vec<_> = gains.into_iter().chain(accesses).chain(places).collect();
+    let fixed = accesses.into_iter().chain(places).map(str::to_owned);
+    let said: Vec<_> = gains.into_iter().chain(fixed).collect();
     (!said.is_empty()).then(|| said.join(" "))
 }
 

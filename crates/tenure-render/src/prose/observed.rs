@@ -340,6 +340,11 @@ fn row<'a>(group: &[&'a Word]) -> WordUseRow<'a> {
         let sum: f64 = all.map(|it| it.per_second).sum();
         it.per_second = sum / group.len() as f64;
     }
+    // Writes are what makes the others wait.
+    let is_shown = |it: &Use| it.operation.writes() && it.count >= uses[0].count / 2;
+    if let Some(at) = uses.iter().position(is_shown) {
+        uses[..=at].rotate_right(1);
+    }
     let offset = both(&|word| format!("{:+}", word.offset));
     WordUseRow { name: both(&Word::name), offset, first, uses }
 }

@@ -89,7 +89,7 @@ pub(super) fn too_little(has_findings: bool, reasons: &[String]) -> String {
     format!("Too little seen to say whether {of} contended. {}", reasons.join(" "))
 }
 
-/// `12 % of the time could not be seen: 9.0 % was in the kernel, and 3.0 % in samples without an address.`
+/// `12 % of the time that it ran could not be seen: 9.0 % was in the kernel, and 3.0 % in samples without an address.`
 fn unseen(coverage: &Coverage) -> Option<String> {
     /// A smaller share is shown as 0.0 %.
     const MIN_SHARE: f64 = 0.0005;
@@ -99,8 +99,9 @@ fn unseen(coverage: &Coverage) -> Option<String> {
     let parts = parts.iter().filter(|(part, _)| *part >= MIN_SHARE);
     let parts: Vec<_> = parts.map(|(part, what)| format!("{} {what}", share(*part))).collect();
     let all = share(coverage.unseen());
-    (!parts.is_empty())
-        .then(|| format!("{all} of the time could not be seen: {}.", parts.join(", and ")))
+    (!parts.is_empty()).then(|| {
+        format!("{all} of the time that it ran could not be seen: {}.", parts.join(", and "))
+    })
 }
 
 /// Why too little was seen, and what to do about it: each a sentence.
@@ -188,7 +189,7 @@ mod tests {
             (
                 Coverage { kernel: 0.09, unaddressed: 0.0330, ..seen() },
                 "No contended cache line was found: none costs more than 3.0 % of the time that could be seen, with 95 % \
-                 confidence. 12 % of the time could not be seen: 9.0 % was in the kernel, and 3.0 % in samples without an \
+                 confidence. 12 % of the time that it ran could not be seen: 9.0 % was in the kernel, and 3.0 % in samples without an \
                  address.",
             ),
         ] {

@@ -88,7 +88,10 @@ pub(super) fn changes(text: &mut TerminalText, answer: &Answer, run: &Run) {
 
 fn rows(text: &mut TerminalText, rows: Vec<(String, String)>) {
     for (share, what) in rows {
-        let what = cut(&what, text.width().saturating_sub(SHARE + 4));
-        text.line(&format!("  {share:>SHARE$}  {what}"));
+        let room = text.width().saturating_sub(SHARE + 4);
+        let whole = Style { width: room, ..text.style() }.wrapped(&what, "");
+        let mut what = whole.lines();
+        text.line(&format!("  {share:>SHARE$}  {}", what.next().unwrap_or_default()));
+        what.for_each(|more| text.line(&format!("{}{more}", " ".repeat(SHARE + 4))));
     }
 }
