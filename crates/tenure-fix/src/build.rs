@@ -7,7 +7,7 @@ use tenure_edit::{SourceChange, SourcePlace};
 use tenure_measure::command::{CommandRun, MeasuredCommand, RunError, shell_line};
 use tenure_model::SourceEdit;
 
-use crate::trees::SourceTree;
+use crate::tree::SourceTree;
 
 /// How often what the compiler asks for is edited: each time may uncover more.
 const MAX_BUILDS: usize = 8;

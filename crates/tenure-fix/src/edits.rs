@@ -7,7 +7,7 @@ use tenure_edit::{EditOptions, Padding, SourceChange, SourcePlace, c, rust};
 use tenure_model::{Language, Means, Report, SourceEdit};
 
 use crate::asked::{ChangeSubject, EditPlace, EditStart};
-use crate::trees::SourceTree;
+use crate::tree::SourceTree;
 
 /// Adds the edits that need no compiler to the repairs and orders of a report, for the checkout that `here` is in. Where there is none,
 /// or it does not have the source, the report stays as it is.

@@ -11,6 +11,9 @@
 //! | [`edits`] | the edits that a change begins with, also for a report |
 //! | `asked` | the edit that a finding's repair is |
 //! | `trees` | copies of the user's tree: without and with the change |
+//! | `tree` | one of them, or the user's own |
+//! | `builds` | what cargo noted of builds, so that it builds what was edited |
+//! | `files` | copies folders, and tells what changed |
 //! | `outside` | packages outside of that tree, of which copies are edited too |
 //! | `build` | builds and tests a copy |
 #![cfg(unix)]
@@ -18,7 +21,10 @@
 pub mod apply;
 mod asked;
 mod build;
+mod builds;
 pub mod edits;
+mod files;
 mod outside;
 pub mod session;
+mod tree;
 mod trees;

@@ -51,7 +51,7 @@ impl Outside {
             }
             let (repository, revision, end) = cached(at, ["git", "checkouts"])?;
             let repository = repository.rsplit_once('-').map_or(repository, |(name, _)| name);
-            let is_of = |it: &Locked| {
+            let is_of = |it: &LockedPackage| {
                 let (address, of) = it.source.split_once('#').unwrap_or((&it.source, ""));
                 let address = address.split('?').next().unwrap_or_default();
                 let last =
@@ -109,18 +109,18 @@ fn folder_of(name: &str, within: &Path) -> Option<PathBuf> {
 }
 
 /// A package of a `Cargo.lock` that is not the program's own.
-struct Locked {
+struct LockedPackage {
     name: String,
     version: String,
     source: String,
 }
 
-fn packages(lock: &str) -> Vec<Locked> {
+fn packages(lock: &str) -> Vec<LockedPackage> {
     let lock: toml::Table = lock.parse().unwrap_or_default();
     let all = lock.get("package").and_then(toml::Value::as_array).into_iter().flatten();
     let text = |it: &toml::Value, key: &str| Some(it.get(key)?.as_str()?.to_owned());
     let locked = |it| {
-        Some(Locked {
+        Some(LockedPackage {
             name: text(it, "name")?,
             version: text(it, "version")?,
             source: text(it, "source")?,

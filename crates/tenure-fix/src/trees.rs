@@ -1,37 +1,18 @@
 //! Copies of the user's tree: without a change, with it, and one to record.
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::SystemTime;
 
-use tenure_edit::{SourcePlace, apply};
 use tenure_measure::git::git;
 use tenure_measure::mirror;
 use tenure_model::{DependencyPatch, SourceEdit};
 
-use crate::outside::{Outside, ROOT, configuration};
-
-/// A tree of sources: the user's own, or a copy with all that is not ignored, also what is not committed.
-///
-/// A path in it leads from its top, or is the absolute one of a file outside whose package was copied.
-pub(crate) struct SourceTree {
-    /// Of a copy: where it lies, with copies of packages and cargo's configuration.
-    folder: PathBuf,
-    /// The top.
-    root: PathBuf,
-    /// The user's folder, seen from the top.
-    below: PathBuf,
-    /// The top of the user's own tree.
-    user: PathBuf,
-    /// Where its builds go.
-    pub(crate) target: PathBuf,
-    /// What was copied from outside, of which each copy of the tree has its own.
-    outside: Rc<RefCell<Vec<Outside>>>,
-}
+use crate::files::{commit, copy_package, diff, uncommitted};
+use crate::outside::{Outside, ROOT};
+use crate::tree::SourceTree;
 
 /// The copies, which go when this is dropped.
 pub(crate) struct TreeCopies {
@@ -220,300 +201,6 @@ impl TreeCopies {
     }
 }
 
-/// How the names of files end that others include.
-const HEADERS: [&str; 8] = ["h", "hh", "hpp", "hxx", "h++", "inc", "inl", "ipp"];
-
-impl SourceTree {
-    /// The user's own, which is not edited; `None` if the folder is in no git checkout.
-    pub(crate) fn of_user(here: &Path) -> Option<Self> {
-        let top = PathBuf::from(git(here, &["rev-parse", "--show-toplevel"]).ok()?);
-        let below = git(here, &["rev-parse", "--show-prefix"]).ok()?.into();
-        let (root, outside) = (top.clone(), Rc::default());
-        Some(Self {
-            folder: PathBuf::new(),
-            root,
-            below,
-            user: top,
-            target: PathBuf::new(),
-            outside,
-        })
-    }
-
-    /// The package outside that a file is in.
-    pub(crate) fn outside_of(&self, file: &Path) -> Option<Outside> {
-        self.outside.borrow().iter().find(|it| file.starts_with(&it.folder)).cloned()
-    }
-
-    /// Where a file lies whose path in the tree this is.
-    pub(crate) fn path(&self, file: &Path) -> PathBuf {
-        match self.outside_of(file) {
-            Some(it) => self.folder.join(&it.copy).join(inside(&it, file)),
-            None => self.root.join(file),
-        }
-    }
-
-    /// A file's path for people and programs: from the top, or with the name of its package.
-    fn name(&self, file: &Path) -> String {
-        let of = |it: Outside| Path::new(&it.name).join(inside(&it, file));
-        self.outside_of(file).map_or_else(|| file.to_owned(), of).to_string_lossy().into_owned()
-    }
-
-    /// The texts of its `Cargo.lock` files, also where git ignores them.
-    fn locks(&self) -> Vec<String> {
-        let words = ["ls-files", "-z", "--cached", "--others", "--", "*Cargo.lock"];
-        let list = git(&self.root, &words).unwrap_or_default();
-        let files = list.split('\0').filter(|it| !it.is_empty());
-        files.filter_map(|it| fs::read_to_string(self.root.join(it)).ok()).collect()
-    }
-
-    /// Writes a file of a copy, and none that a link in it leads to.
-    fn write(&self, path: &Path, text: &str) -> Result<(), String> {
-        let real = fs::canonicalize(path).or_else(|_| match path.parent() {
-            Some(folder) => fs::canonicalize(folder),
-            None => Err(std::io::ErrorKind::NotFound.into()),
-        });
-        let folder = fs::canonicalize(&self.folder);
-        match (real, folder) {
-            (Ok(real), Ok(folder)) if real.starts_with(&folder) => write(path, text),
-            _ => Err(format!("{} leads out of the copy", path.display())),
-        }
-    }
-
-    /// Has cargo use the copies, by its configuration above the tree.
-    fn configure(&self) -> Result<(), String> {
-        let config = self.folder.join(".cargo");
-        fs::create_dir_all(&config)
-            .map_err(|error| format!("cannot make {}: {error}", config.display()))?;
-        let text = configuration(&self.outside.borrow(), &self.folder);
-        self.write(&config.join("config.toml"), &text)
-    }
-
-    /// The path of the user's file that one in any of the copies stands for; others stay.
-    fn original(&self, file: &Path) -> PathBuf {
-        let file = &mirror::plain(file);
-        let copies = self.folder.parent().unwrap_or(Path::new(""));
-        let canonical = fs::canonicalize(copies).unwrap_or_default();
-        let is_copy = |it: &&Path| it.is_absolute();
-        let mut copies = [copies, &canonical].into_iter().filter(is_copy);
-        let Some(inside) = copies.find_map(|it| file.strip_prefix(it).ok()) else {
-            return file.to_owned();
-        };
-        // `before/root/home/me/program/src/main.rs`
-        let inside: PathBuf = inside.iter().skip(1).collect();
-        if let Ok(path) = inside.strip_prefix(ROOT) {
-            return Path::new("/").join(path);
-        }
-        let all = self.outside.borrow();
-        let of = |it: &Outside| Some(it.folder.join(inside.strip_prefix(&it.copy).ok()?));
-        all.iter().find_map(of).unwrap_or_else(|| file.to_owned())
-    }
-
-    pub(crate) fn has_submodules(&self) -> bool {
-        self.root.join(".gitmodules").exists()
-    }
-
-    /// The folder that stands for the user's.
-    pub(crate) fn here(&self) -> PathBuf {
-        self.root.join(&self.below)
-    }
-
-    /// The path in the tree of a file that debugging information or a compiler names; `None` if it is not the program's own.
-    pub(crate) fn find(&self, file: &Path) -> Option<PathBuf> {
-        if file.is_absolute() {
-            let file = self.original(file);
-            // Cargo's own folder may lie in the checkout.
-            let is_outside = self.outside_of(&file).is_some();
-            let inside = file.strip_prefix(&self.user).ok().filter(|_| !is_outside);
-            let found = inside.map_or_else(|| file.clone(), Path::to_owned);
-            let is_known = is_outside || inside.is_some();
-            return Some(found).filter(|it| is_known && self.path(it).is_file());
-        }
-        // The name may start at the folder of the build, wherever that is, or at one further up.
-        let is_up = |it: &Component<'_>| matches!(it, Component::ParentDir | Component::CurDir);
-        let file: &Path = &file.components().skip_while(is_up).collect::<PathBuf>();
-        let above = self.below.ancestors().map(|folder| folder.join(file));
-        if let Some(found) = above.into_iter().find(|it| self.root.join(it).is_file()) {
-            return Some(found);
-        }
-        let all = git(&self.root, &["ls-files", "-z"]).ok()?;
-        let mut ends = all.split('\0').filter(|it| Path::new(it).ends_with(file));
-        let found = ends.next()?;
-        ends.next().is_none().then(|| found.into())
-    }
-
-    pub(crate) fn read(&self, file: &Path) -> Result<String, String> {
-        read(&self.path(file))
-    }
-
-    /// Makes edits whose files are paths in the tree.
-    pub(crate) fn edit(&self, edits: &[SourceEdit]) -> Result<(), String> {
-        let mut files: Vec<&str> = edits.iter().map(|it| it.file.as_str()).collect();
-        files.sort_unstable();
-        files.dedup();
-        for file in &files {
-            let of_file: Vec<_> = edits.iter().filter(|it| it.file == *file).cloned().collect();
-            let path = self.path(Path::new(file));
-            self.write(&path, &apply(&read(&path)?, &of_file))?;
-            self.unlist(Path::new(file))?;
-        }
-        self.have_built(files.into_iter().map(Path::new))
-    }
-
-    /// Has builds see that these files changed.
-    fn have_built<'f>(&self, files: impl Iterator<Item = &'f Path> + Clone) -> Result<(), String> {
-        // Cargo does not look at files of vendored crates again.
-        let vendored: BTreeSet<_> = files.clone().filter_map(|it| self.vendored(it)).collect();
-        for name in vendored.iter().filter_map(|it| it.file_name()) {
-            forget(&self.target, &name.to_string_lossy());
-        }
-        self.touch_users(files)
-    }
-
-    /// The folder, in the tree, of the vendored crate that a file is in.
-    fn vendored<'f>(&self, file: &'f Path) -> Option<&'f Path> {
-        let has_list = |folder: &&Path| self.root.join(folder).join(CHECKSUMS).is_file();
-        file.ancestors().skip(1).filter(|_| file.is_relative()).find(has_list)
-    }
-
-    /// Takes a file off the list of checksums of a crate that `cargo vendor` made, or else cargo refuses what is edited.
-    fn unlist(&self, file: &Path) -> Result<(), String> {
-        let Some(folder) = self.vendored(file) else { return Ok(()) };
-        let path = self.root.join(folder).join(CHECKSUMS);
-        let name = file.strip_prefix(folder).unwrap_or(file).to_string_lossy();
-        self.write(&path, &without(&read(&path)?, &name))
-    }
-
-    /// Gives the files that include one of these headers a new time, also through other headers: a makefile may not know of them, and
-    /// then what it builds would be without the edit.
-    fn touch_users<'f>(&self, files: impl Iterator<Item = &'f Path>) -> Result<(), String> {
-        let is_header = |file: &Path| {
-            let ending = file.extension().and_then(|it| it.to_str());
-            ending.is_some_and(|it| HEADERS.contains(&it))
-        };
-        let mut headers: Vec<PathBuf> =
-            files.filter(|it| is_header(it)).map(Path::to_owned).collect();
-        let mut touched = BTreeSet::new();
-        while let Some(name) = headers.pop().as_deref().and_then(Path::file_name) {
-            let name = name.to_string_lossy().replace('.', "\\.");
-            let pattern = format!("#[[:space:]]*include.*[\"</]{name}[\">]");
-            // None is an error of git's.
-            let users = git(&self.root, &["grep", "-l", "-z", "-E", "-e", &pattern]);
-            for user in users.unwrap_or_default().split('\0').filter(|it| !it.is_empty()) {
-                let path = self.root.join(user);
-                if touched.insert(path.clone()) {
-                    let file = fs::File::options().append(true).open(&path);
-                    file.and_then(|it| it.set_modified(SystemTime::now()))
-                        .map_err(|error| format!("cannot touch {}: {error}", path.display()))?;
-                    headers.extend(Some(PathBuf::from(user)).filter(|it| is_header(it)));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Files that mention a word, of those whose names end so.
-    pub(crate) fn mention(&self, word: &str, ends: &[&str]) -> Vec<PathBuf> {
-        let list =
-            git(&self.root, &["grep", "-l", "-z", "-w", "-F", "-e", word]).unwrap_or_default();
-        let is_source = |file: &&str| {
-            ends.iter().any(|end| Path::new(file).extension().is_some_and(|it| it == *end))
-        };
-        list.split('\0').filter(is_source).map(PathBuf::from).collect()
-    }
-
-    /// Where Rust's types and variables of this name are declared, or with `None` all of them, in these files or in all.
-    /// `folder` is a path in the tree: that of a package outside, or nothing.
-    pub(crate) fn declarations(
-        &self,
-        folder: &Path,
-        name: Option<&str>,
-        files: &[PathBuf],
-    ) -> Vec<SourcePlace> {
-        let name = name.unwrap_or("[A-Za-z_][A-Za-z0-9_]*");
-        // Not the lifetime of `&'static Name`.
-        let word = "(^|[^'A-Za-z0-9_])(struct|enum|union|static|static mut)";
-        let pattern = format!("{word} +{name}([^A-Za-z0-9_]|$)");
-        let mut words = vec!["grep", "-n", "-z", "-E", "-e", &pattern, "--"];
-        let files: Vec<_> = files.iter().map(|it| it.to_string_lossy()).collect();
-        match files.is_empty() {
-            true => words.push("*.rs"),
-            false => words.extend(files.iter().map(|it| &**it)),
-        }
-        // `file\0line\0text`, and so for each line.
-        let list = git(&self.path(folder), &words).unwrap_or_default();
-        let place = |line: &str| {
-            let mut parts = line.split('\0');
-            let file = folder.join(parts.next()?);
-            Some(SourcePlace { file, line: parts.next()?.parse().ok()? })
-        };
-        list.lines().filter_map(place).collect()
-    }
-
-    /// Of places those in files that cargo's builds have read, as they list them.
-    pub(crate) fn compiled(&self, places: &[SourcePlace]) -> Vec<SourcePlace> {
-        let mut read = Vec::new();
-        list_read(&self.target, &mut read);
-        let is_read = |place: &SourcePlace| {
-            let of = |it: Outside| it.copy.join(inside(&it, &place.file));
-            let file = self.outside_of(&place.file).map_or_else(|| place.file.clone(), of);
-            read.iter().any(|it| it.ends_with(&file) || *it == place.file)
-        };
-        places.iter().filter(|it| is_read(it)).cloned().collect()
-    }
-}
-
-/// Cargo's list of the checksums of a vendored crate's files.
-const CHECKSUMS: &str = ".cargo-checksum.json";
-
-/// A list of checksums without a file: `{"files":{"src/lib.rs":"0a1b…",…`.
-fn without(checksums: &str, file: &str) -> String {
-    let key = format!("{file:?}:\"");
-    let Some(start) = checksums.find(&key) else { return checksums.to_owned() };
-    let (before, rest) = checksums.split_at(start);
-    let after = rest[key.len()..].split_once('"').map_or("", |(_, after)| after);
-    let (before, after) = match after.strip_prefix(',') {
-        Some(after) => (before, after),
-        None => (before.trim_end_matches(','), after),
-    };
-    format!("{before}{after}")
-}
-
-/// Removes what cargo noted of its builds of a crate, so that it builds it again. Its folder has the crate's name, or that and a version.
-fn forget(builds: &Path, folder: &str) {
-    for entry in fs::read_dir(builds).into_iter().flatten().flatten() {
-        let (path, name) = (entry.path(), entry.file_name());
-        if name == ".fingerprint" {
-            for of in fs::read_dir(path).into_iter().flatten().flatten() {
-                let name = of.file_name().to_string_lossy().into_owned();
-                // `crossbeam-utils-0123456789abcdef`
-                let name = name.rsplit_once('-').map_or("", |(name, _)| name);
-                if !name.is_empty() && folder.starts_with(name) {
-                    _ = fs::remove_dir_all(of.path());
-                }
-            }
-        } else if path.is_dir() && name != "build" && name != "incremental" && name != "deps" {
-            forget(&path, folder);
-        }
-    }
-}
-
-/// Adds the files that the `deps/*.d` of a folder of builds name.
-fn list_read(folder: &Path, read: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        let name = entry.file_name();
-        // `target/PROFILE/deps`, or `target/TRIPLE/PROFILE/deps`.
-        if path.is_dir() && name != "build" && name != "incremental" && name != ".fingerprint" {
-            list_read(&path, read);
-        } else if path.extension().is_some_and(|it| it == "d") {
-            let text = fs::read_to_string(&path).unwrap_or_default();
-            read.extend(
-                text.split_ascii_whitespace().map(|word| word.trim_end_matches(':').into()),
-            );
-        }
-    }
-}
-
 /// Makes a tree as another one.
 fn copy(from: &SourceTree, to: &SourceTree) -> Result<(), String> {
     let changed = changed(from, to)?;
@@ -545,112 +232,20 @@ fn changed(one: &SourceTree, other: &SourceTree) -> Result<Vec<PathBuf>, String>
     Ok(files.into_iter().collect())
 }
 
-/// The path of a file in a package.
-fn inside<'f>(outside: &Outside, file: &'f Path) -> &'f Path {
-    file.strip_prefix(&outside.folder).unwrap_or(file)
-}
-
-/// Copies a package, or the repository that it is in: without what is ignored and what was built.
-fn copy_package(from: &Path, to: &Path) -> Result<(), String> {
-    let top = git(from, &["rev-parse", "--show-toplevel"]).map(PathBuf::from);
-    if top.ok().is_none_or(|it| it != from) {
-        return copy_folder(from, to);
-    }
-    let words = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
-    let list = git(from, &words)?;
-    for file in list.split('\0').filter(|it| !it.is_empty()) {
-        let (from, to) = (from.join(file), to.join(file));
-        if from.is_dir() && !from.is_symlink() {
-            // A submodule.
-            copy_folder(&from, &to)?;
-        } else if from.is_file() {
-            copy_file(&from, &to)?;
-        }
-    }
-    Ok(())
-}
-
-fn copy_folder(from: &Path, to: &Path) -> Result<(), String> {
-    let failed = |error: std::io::Error| format!("cannot copy {}: {error}", from.display());
-    fs::create_dir_all(to).map_err(failed)?;
-    for entry in fs::read_dir(from).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        let (name, kind) = (entry.file_name(), entry.file_type().map_err(failed)?);
-        let (from, to) = (entry.path(), to.join(&name));
-        match kind.is_dir() {
-            true if name == ".git" || from.join("CACHEDIR.TAG").exists() => {}
-            true => copy_folder(&from, &to)?,
-            false if from.is_file() => copy_file(&from, &to)?,
-            false => {}
-        }
-    }
-    Ok(())
-}
-
-fn copy_file(from: &Path, to: &Path) -> Result<(), String> {
-    let made = to.parent().map_or(Ok(()), fs::create_dir_all);
-    made.and_then(|()| fs::copy(from, to).map(drop))
-        .map_err(|error| format!("cannot copy {}: {error}", from.display()))
-}
-
-/// Commits everything in a folder, so that later changes can be told from it.
-fn commit(folder: &Path) -> Result<(), String> {
-    const WHO: [&str; 6] = [
-        "-c",
-        "user.name=tenure",
-        "-c",
-        "user.email=tenure@localhost",
-        "-c",
-        "commit.gpgsign=false",
-    ];
-    const WORDS: [&str; 6] =
-        ["commit", "--quiet", "--no-verify", "--allow-empty", "-m", "unmodified"];
-    git(folder, &["add", "--all"])?;
-    git(folder, &[WHO, WORDS].concat()).map(drop)
-}
-
-/// What changed in a folder, without cargo's lock, which it writes by itself.
-fn diff(folder: &Path) -> Result<String, String> {
-    let lock = [":(exclude)**/Cargo.lock", ":(exclude)Cargo.lock"];
-    let patch = git(folder, &[&["diff", "--relative", "HEAD", "--", "."], &lock[..]].concat())?;
-    Ok(if patch.is_empty() { patch } else { patch + "\n" })
-}
-
 /// How many bytes both begin with.
 fn common(one: impl Iterator<Item = char>, other: impl Iterator<Item = char>) -> usize {
     one.zip(other).take_while(|(one, other)| one == other).map(|(it, _)| it.len_utf8()).sum()
 }
 
-/// Copies what is not committed, and not ignored.
-fn uncommitted(from: &Path, to: &Path) -> Result<(), String> {
-    let list = |words: &[&str]| git(from, words);
-    let changed = list(&["diff", "--name-only", "-z", "HEAD"])?;
-    let new = list(&["ls-files", "--others", "--exclude-standard", "-z"])?;
-    for file in changed.split('\0').chain(new.split('\0')).filter(|it| !it.is_empty()) {
-        let (from, to) = (from.join(file), to.join(file));
-        match from.symlink_metadata() {
-            Ok(it) if it.is_file() => copy_file(&from, &to)?,
-            Ok(_) => {}
-            Err(_) => _ = fs::remove_file(to),
-        }
-    }
-    Ok(())
-}
-
-fn read(path: &Path) -> Result<String, String> {
-    fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
-}
-
-fn write(path: &Path, text: &str) -> Result<(), String> {
-    if fs::read_to_string(path).is_ok_and(|it| it == text) {
-        return Ok(());
-    }
-    fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+    use std::time::SystemTime;
+
+    use tenure_edit::SourcePlace;
+
     use super::*;
+    use crate::builds::without;
 
     /// A checkout with these files, by their texts.
     fn checkout(files: &[(&str, &str)]) -> tempfile::TempDir {
