@@ -172,7 +172,7 @@ source = "git+https://example.com/a/repo.git?branch=main#0123456789abcdef0123456
 [[package]]
 name = "three"
 version = "0.2.0"
-source = "git+https://example.com/b/other#0123456789abcdef0123456789abcdef01234567"
+source = "git+https://example.com/b/Other#0123456789abcdef0123456789abcdef01234567"
 "#;
 
     #[test]
@@ -208,7 +208,7 @@ source = "git+https://example.com/b/other#0123456789abcdef0123456789abcdef012345
             (
                 "/c/git/checkouts/other-0a1b/0123456",
                 "other-0123456",
-                "\"https://example.com/b/other\"",
+                "\"https://example.com/b/Other\"",
                 "three",
             ),
         ] {
@@ -243,7 +243,8 @@ source = "git+https://example.com/b/other#0123456789abcdef0123456789abcdef012345
             std::fs::write(top.join(at).join("Cargo.toml"), text).unwrap();
         }
         let file = Path::new("/c/git/checkouts/repo-0a1b/0123456/src/lib.rs");
-        let outside = Outside::of(file, &[LOCK.to_owned()], &[]).unwrap();
+        // A workspace of its own, such as that of fuzz targets, may have it too.
+        let outside = Outside::of(file, &[LOCK, LOCK].map(str::to_owned), &[]).unwrap();
         let text = configuration(&[outside], folder.path());
         let table: toml::Table = text.parse().unwrap();
         let patched = table["patch"]["https://example.com/a/repo.git"].as_table().unwrap();
