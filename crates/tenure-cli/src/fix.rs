@@ -9,7 +9,7 @@ use tenure_edit::Padding;
 use tenure_fix::apply::apply;
 use tenure_fix::session::FixRequest;
 use tenure_measure::command::{MeasuredCommand, RunError, shell_line};
-use tenure_measure::git::git;
+use tenure_measure::git::{self, git};
 use tenure_model::{FixReport, Report};
 use tenure_render::fix;
 
@@ -173,7 +173,14 @@ impl FixArgs {
             let path = self.patch.display();
             let how = match self.apply {
                 true => String::new(),
-                false => format!(" ({})", apply_line(&self.patch, here, &top_of(here))),
+                false => format!(
+                    " ({})",
+                    apply_line(
+                        &self.patch,
+                        here,
+                        &git::top(here).unwrap_or_else(|_| here.to_owned())
+                    )
+                ),
             };
             text += &format!("\nPatch: {path}{how}\n");
         }
@@ -183,7 +190,7 @@ impl FixArgs {
                 Some(table) => {
                     format!("apply it to a copy of {}, and name that in [patch.{table}]", it.folder)
                 }
-                // Of a folder in another repository git would pass over all of it.
+                // Where the folder is part of another repository, `git apply` would skip the whole patch.
                 None => {
                     let patch = here.join(&path).display().to_string();
                     shell_line(&["patch", "-d", &it.folder, "-p1", "-i", &patch].map(str::to_owned))
@@ -231,11 +238,6 @@ fn warn_of_uncommitted(here: &Path) {
             if count == 1 { "" } else { ", …" },
         );
     }
-}
-
-/// The top of the checkout.
-fn top_of(here: &Path) -> PathBuf {
-    git(here, &["rev-parse", "--show-toplevel"]).map_or_else(|_| here.to_owned(), PathBuf::from)
 }
 
 /// Records the benchmark by this same program, after an instrumented build if it is not cargo's.

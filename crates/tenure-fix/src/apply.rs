@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use tenure_measure::git::git;
+use tenure_measure::git::{self, git};
 
 /// Applies the patch to the tree that `here` is in.
 ///
@@ -13,8 +13,7 @@ use tenure_measure::git::git;
 pub fn apply(here: &Path, patch: &Path) -> Result<(), String> {
     let patch = fs::canonicalize(patch).unwrap_or_else(|_| patch.to_owned());
     let path = patch.to_string_lossy();
-    let top = git(here, &["rev-parse", "--show-toplevel"])?;
-    let top = Path::new(&top);
+    let top = &git::top(here)?;
     let failed = |why| format!("the patch was not applied: {why}");
     let numbers = git(top, &["apply", "--numstat", "-z", &path]).map_err(failed)?;
     for file in numbers.split('\0').filter_map(|line| line.split('\t').nth(2)) {

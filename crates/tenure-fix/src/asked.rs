@@ -138,8 +138,9 @@ fn edit(finding: &Finding, repair: &Repair) -> Result<(SourceChange, EditStart),
         Ok((SourceChange::TypeApart, EditStart { types, at }))
     };
     let remedy = repair.remedies.first().ok_or("the report has no change")?;
+    let by_hand = || Err(why_by_hand(*remedy, &repair.target).to_owned());
     if !repair.is_edit() {
-        return Err(by_hand(*remedy, &repair.target).to_owned());
+        return by_hand();
     }
     match (remedy, &repair.target.declaration) {
         (Remedy::Apart | Remedy::ReadMostlyApart, Some(declaration)) => match declaration {
@@ -157,9 +158,7 @@ fn edit(finding: &Finding, repair: &Repair) -> Result<(SourceChange, EditStart),
             Declaration::Variables { names } => {
                 Ok((SourceChange::VariablesApart { names: names.clone() }, declared()?))
             }
-            Declaration::Words { .. } | Declaration::Array { .. } | Declaration::Boxed => {
-                Err(by_hand(*remedy, &repair.target).to_owned())
-            }
+            Declaration::Words { .. } | Declaration::Array { .. } | Declaration::Boxed => by_hand(),
         },
         (Remedy::Cells, _) => {
             Ok((SourceChange::CountPerThread { name: name(finding)? }, of_struct()?))
@@ -179,12 +178,12 @@ fn edit(finding: &Finding, repair: &Repair) -> Result<(SourceChange, EditStart),
             let place = line.ok_or_else(|| "where it is cloned is not known".to_owned())?;
             Ok((SourceChange::Borrow, start(EditPlace::Known(place))))
         }
-        _ => Err(by_hand(*remedy, &repair.target).to_owned()),
+        _ => by_hand(),
     }
 }
 
 /// Why a change is no edit.
-fn by_hand(remedy: Remedy, target: &Target) -> &'static str {
+fn why_by_hand(remedy: Remedy, target: &Target) -> &'static str {
     match (remedy, &target.declaration) {
         _ if !matches!(target.language, Some(Language::Rust | Language::C | Language::Cpp)) => {
             "fix edits Rust, C and C++"

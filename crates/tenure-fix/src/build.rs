@@ -206,7 +206,7 @@ fn asked_for(
     build: &CommandRun,
 ) -> Result<Vec<SourceEdit>, String> {
     let Edited { change, place, before, options } = *edited;
-    // As the compiler names it.
+    // The compiler names a file of a package outside by the path of its copy.
     let place = &match place.file.is_absolute() {
         true => SourcePlace { file: tree.path(&place.file), line: place.line },
         false => place.clone(),

@@ -1,14 +1,13 @@
 //! Copies folders, and tells what changed in them.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use tenure_measure::git::git;
+use tenure_measure::git::{self, git};
 
 /// Copies a package, or the repository that it is in: without what is ignored and what was built.
 pub(crate) fn copy_package(from: &Path, to: &Path) -> Result<(), String> {
-    let top = git(from, &["rev-parse", "--show-toplevel"]).map(PathBuf::from);
-    if top.ok().is_none_or(|it| it != from) {
+    if git::top(from).ok().is_none_or(|it| it != from) {
         return copy_folder(from, to);
     }
     let words = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];

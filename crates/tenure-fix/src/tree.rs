@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::time::SystemTime;
 
 use tenure_edit::{SourcePlace, apply};
-use tenure_measure::git::git;
+use tenure_measure::git::{self, git};
 use tenure_measure::mirror;
 use tenure_model::SourceEdit;
 
@@ -40,7 +40,7 @@ const HEADERS: [&str; 8] = ["h", "hh", "hpp", "hxx", "h++", "inc", "inl", "ipp"]
 impl SourceTree {
     /// The user's own, which is not edited; `None` if the folder is in no git checkout.
     pub(crate) fn of_user(here: &Path) -> Option<Self> {
-        let top = PathBuf::from(git(here, &["rev-parse", "--show-toplevel"]).ok()?);
+        let top = git::top(here).ok()?;
         let below = git(here, &["rev-parse", "--show-prefix"]).ok()?.into();
         let (root, outside) = (top.clone(), Rc::default());
         Some(Self {
@@ -266,7 +266,7 @@ impl SourceTree {
         list.lines().filter_map(place).collect()
     }
 
-    /// Of places those in files that cargo's builds have read, as they list them.
+    /// Those places whose files cargo's builds have read, by the lists that cargo keeps.
     pub(crate) fn compiled(&self, places: &[SourcePlace]) -> Vec<SourcePlace> {
         let mut read = Vec::new();
         list_read(&self.target, &mut read);

@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use tenure_measure::git::git;
+use tenure_measure::git::{self, git};
 use tenure_measure::mirror;
 use tenure_model::{DependencyPatch, SourceEdit};
 
@@ -28,7 +28,7 @@ pub(crate) struct TreeCopies {
 impl TreeCopies {
     /// Copies the repository that `here` is in.
     pub(crate) fn of(here: &Path) -> Result<Self, String> {
-        let top = git(here, &["rev-parse", "--show-toplevel"]).map_err(|_| {
+        let user = git::top(here).map_err(|_| {
             format!("fix edits a copy of a git checkout, and {} is in none", here.display())
         })?;
         let below = git(here, &["rev-parse", "--show-prefix"])?;
@@ -38,7 +38,7 @@ impl TreeCopies {
             .prefix("tenure-fix-")
             .tempdir()
             .map_err(|it| format!("cannot make a folder: {it}"))?;
-        let (outside, user) = (Rc::default(), PathBuf::from(top));
+        let outside = Rc::default();
         let mut links = Vec::new();
         let mut copy = |name: &str| {
             let of = folder.path().join(name);

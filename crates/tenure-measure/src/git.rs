@@ -1,7 +1,16 @@
 //! Runs git on the user's repository, and on copies of it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+/// The top of the work tree that a folder is in.
+///
+/// # Errors
+///
+/// It is in none: git's line.
+pub fn top(folder: &Path) -> Result<PathBuf, String> {
+    git(folder, &["rev-parse", "--show-toplevel"]).map(PathBuf::from)
+}
 
 /// What git prints in a folder, without its last line break.
 ///

@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Component, Path, PathBuf};
 
-use crate::git::git;
+use crate::git::{self, git};
 
 /// Where something of this absolute path lies below a root.
 #[must_use]
@@ -102,13 +102,12 @@ fn paths(manifest: &str) -> Vec<String> {
 /// The folder that is linked for a path: the top of the repository that it is in, or that of its workspace, or else itself.
 fn home(path: &Path, top: &Path) -> PathBuf {
     let folder = if path.is_dir() { path } else { path.parent().unwrap_or(path) };
-    let repository = git(folder, &["rev-parse", "--show-toplevel"]).map(PathBuf::from);
     let has_workspace = |it: &&Path| {
         fs::read_to_string(it.join("Cargo.toml")).is_ok_and(|it| it.contains("[workspace"))
     };
     let around = || folder.ancestors().find(has_workspace).map(Path::to_owned);
     let is_apart = |it: &PathBuf| !top.starts_with(it) && folder.starts_with(it);
-    let home = repository.ok().filter(is_apart).or_else(|| around().filter(is_apart));
+    let home = git::top(folder).ok().filter(is_apart).or_else(|| around().filter(is_apart));
     home.unwrap_or_else(|| folder.to_owned())
 }
 

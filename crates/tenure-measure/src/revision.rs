@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::command::RunError;
-use crate::git::git;
+use crate::git::{self, git};
 use crate::mirror;
 
 /// A copy of a revision, which is removed when this is dropped.
@@ -21,7 +21,7 @@ impl Checkout {
     ///
     /// There is no repository or no such revision, or git fails.
     pub fn of(revision: &str, here: &Path) -> Result<Self, RunError> {
-        let top = git(here, &["rev-parse", "--show-toplevel"]).map_err(|_| {
+        let top = git::top(here).map_err(|_| {
             format!("a revision takes a git repository, and {} is in none", here.display())
         })?;
         let below = git(here, &["rev-parse", "--show-prefix"])?;
@@ -39,9 +39,9 @@ impl Checkout {
         let folder = tempfile::Builder::new().prefix("tenure-").tempdir();
         let folder =
             folder.map_err(|error| format!("cannot make a folder for `{revision}`: {error}"))?;
-        let (root, top) = (folder.path().join("root"), Path::new(&top));
-        let tree = mirror::clone(&root, top, &commit)?;
-        mirror::link_dependencies(&root, top)?;
+        let root = folder.path().join("root");
+        let tree = mirror::clone(&root, &top, &commit)?;
+        mirror::link_dependencies(&root, &top)?;
         Ok(Self { folder, here: tree.join(below) })
     }
 

@@ -22,8 +22,8 @@ const DESCRIPTORS: usize = THREADS * (WORDS + 1) + 24;
 /// How long a probe takes.
 pub(crate) const PROBE_TIME: Duration = Duration::from_millis(5);
 
-/// How often signals of guarded threads are checked meanwhile: in programs that have had none so far, and in others. Each check takes a
-/// CPU from whoever has it.
+/// How often signals of guarded threads are checked meanwhile: in programs that have had none so far, and in others. Each check
+/// interrupts a thread that has a CPU.
 const SIGNAL_POLLS: [Duration; 2] = [Duration::from_micros(2500), Duration::from_micros(500)];
 
 /// Holds the file descriptors that a probe takes, until it is dropped; `None` if there are not so many.

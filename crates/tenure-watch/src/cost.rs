@@ -36,9 +36,9 @@ pub(crate) fn measured<B: Backend>(backend: impl Fn(u32, u64) -> io::Result<B>) 
 pub(crate) struct Allowance {
     pub(crate) cost: Cost,
     share: f64,
-    /// Of the program's.
+    /// Seconds of the program's processor time.
     taken_s: f64,
-    /// Of ours.
+    /// Seconds of our own processor time.
     own_s: f64,
 }
 

@@ -69,7 +69,7 @@ fn promises_more(answer: &Answer, run: &Run) -> bool {
     let running = run.time.iter().flat_map(|time| &time.running);
     let waits = running.filter(|part| part.cause == TimeCause::SharedLines);
     let waits: f64 = waits.map(|part| part.share).sum();
-    // On as many CPUs as the waiting was seen on.
+    // The first gain is the one on as many CPUs as the program has here.
     let all = answer
         .together
         .first()

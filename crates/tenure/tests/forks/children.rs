@@ -51,8 +51,8 @@ pub(crate) fn expect_well(process: libc::pid_t) {
 /// A thread of a child.
 ///
 /// The standard library takes a lock of its own when a thread starts or ends. A fork in that moment, by another test's
-/// thread, leaves it locked in the child, whose first [`thread::spawn`] would wait for ever. The C library's threads
-/// have no such lock.
+/// thread, leaves it locked in the child, whose first [`thread::spawn`] would wait for ever. The C library resets
+/// its own locks in a child.
 pub(crate) struct Started<T> {
     thread: libc::pthread_t,
     result: Arc<Mutex<Option<thread::Result<T>>>>,
