@@ -49,7 +49,6 @@ pub(crate) fn answer(report: &Report, gains: Option<&ProgramGains>) -> Answer {
         let repair = finding.repairs.first()?;
         let what = Some(&repair.brief).filter(|brief| !brief.is_empty());
         Some(ProposedChange {
-            number: 0,
             finding: finding.rank,
             place: finding.place().unwrap_or_default().to_owned(),
             is_use: finding.declared.is_none() && finding.place().is_some(),
@@ -77,9 +76,6 @@ pub(crate) fn answer(report: &Report, gains: Option<&ProgramGains>) -> Answer {
                 if of.pays() { &mut changes } else { &mut not_worth }.push(change);
             }
         }
-    }
-    for (number, change) in (1..).zip(changes.iter_mut().chain(&mut not_worth)) {
-        change.number = number;
     }
     let together = gains.filter(|_| changes.len() > 1);
     let together = together.map(|gains| gains.together.clone()).unwrap_or_default();
@@ -298,8 +294,8 @@ mod tests {
             answer(&report, Some(&ProgramGains { changes, together }))
         };
         let both = of(vec![gain(other, 1.5, None), gain(one, 1.2, None)], &together);
-        let order: Vec<_> = both.changes.iter().map(|it| (it.number, it.finding)).collect();
-        assert_eq!(order, [(1, other), (2, one)]);
+        let order: Vec<_> = both.changes.iter().map(|it| it.finding).collect();
+        assert_eq!(order, [other, one]);
         assert_eq!(
             both.headline,
             "3 contended cache lines. 2 changes together would let it do 2.0 to 3.0× as much on 16 CPUs."
@@ -309,7 +305,7 @@ mod tests {
             single.headline.ends_with("as much on 2 CPUs, and 1.4 to 1.7× on 16."),
             "{single:?}"
         );
-        assert_eq!((single.not_worth[0].number, single.not_worth[0].finding), (2, other));
+        assert_eq!(single.not_worth[0].finding, other);
         let with = of(vec![gain(one, 1.5, None), gain(other, 0.9, Some(one))], &together);
         assert_eq!(with.changes[1].moves_to, Some(one), "it pays once both are made");
         let mut slept = report.clone();

@@ -58,9 +58,8 @@ impl<'a> ChangeSubject<'a> {
 
     /// It as a change: a line has its finding's number, an order this one.
     fn proposed(self, number: u64) -> ProposedChange {
-        let change = |number, place: &Option<String>, what: &str, is_edit| ProposedChange {
-            number,
-            finding: 0,
+        let change = |finding, place: &Option<String>, what: &str, is_edit| ProposedChange {
+            finding,
             place: place.clone().unwrap_or_default(),
             is_use: false,
             what: what.to_owned(),
@@ -72,7 +71,7 @@ impl<'a> ChangeSubject<'a> {
             Self::Line(it) => {
                 let repair = &it.repairs[0];
                 let change = change(it.rank, &it.declared, &repair.brief, repair.is_edit());
-                ProposedChange { finding: it.rank, is_use: it.declared.is_none(), ..change }
+                ProposedChange { is_use: it.declared.is_none(), ..change }
             }
             Self::Order(it) => change(number, &it.before.declared, &it.summary, true),
         }

@@ -139,7 +139,7 @@ impl Trial<'_> {
                 Ok(change) => tried.push(change),
                 Err(RunError::Stopped) => {
                     self.trees.withdraw()?;
-                    let number = change.number;
+                    let number = change.finding;
                     self.note(format!("It was interrupted while it tried change {number}"));
                     break;
                 }
@@ -218,10 +218,10 @@ impl Trial<'_> {
         }
         let mut chosen = Vec::new();
         for number in numbers {
-            match all.iter().find(|(it, _)| it.number == *number) {
+            match all.iter().find(|(it, _)| it.finding == *number) {
                 Some(change) => chosen.push(change.clone()),
                 None => {
-                    let known: Vec<_> = all.iter().map(|(it, _)| it.number.to_string()).collect();
+                    let known: Vec<_> = all.iter().map(|(it, _)| it.finding.to_string()).collect();
                     let known = known.join(", ");
                     return Err(format!("the report has no change {number}: it has {known}").into());
                 }
@@ -267,9 +267,9 @@ impl Trial<'_> {
         line_bytes: u64,
         progress: &dyn Progress,
     ) -> Result<TriedChange, RunError> {
-        let subject = format!("change {}", change.number);
+        let subject = format!("change {}", change.finding);
         let mut tried = TriedChange {
-            number: change.number,
+            number: change.finding,
             place: self.in_tree(&change.place),
             what: change.what.clone(),
             predicted: change.gains.clone(),

@@ -81,7 +81,7 @@ fn report(declared: Option<&str>, changes: &[(&str, &str)]) -> Report {
     };
     let change = |(at, (name, _)): (usize, &(&str, &str))| {
         let gain = json!({"cpus": 16, "range": [1.5, 2.0]});
-        json!({"number": at + 1, "finding": at + 1, "place": "stats.h:2", "what": format!("put `{name}` apart"), "gains": [gain]})
+        json!({"finding": at + 1, "place": "stats.h:2", "what": format!("put `{name}` apart"), "gains": [gain]})
     };
     let findings: Vec<_> = changes.iter().enumerate().map(finding).collect();
     let changes: Vec<_> = changes.iter().enumerate().map(change).collect();

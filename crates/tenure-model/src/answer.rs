@@ -40,9 +40,7 @@ pub struct Advice {
 /// A change of the source, and what it gives the whole program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProposedChange {
-    /// Number from 1.
-    pub number: u64,
-    /// The rank of the finding that it fixes.
+    /// The rank of the finding that it fixes, which is the change's number too.
     pub finding: u64,
     /// Where in the source: `sessions.rs:41`; empty if that is not known.
     pub place: String,

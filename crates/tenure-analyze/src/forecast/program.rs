@@ -125,11 +125,12 @@ pub(crate) fn forecast(
     let unmodified = points(&[]).filter(|points| !points.is_empty())?;
     let mut paying: Vec<_> = gains.changes.iter().filter(|of| of.pays()).collect();
     paying.sort_by(|one, other| other.expected.total_cmp(&one.expected));
+    let best = paying.first().map_or(0, |of| of.rank);
     let paying: Vec<usize> =
         paying.iter().filter_map(|of| parts.iter().position(|part| part.rank == of.rank)).collect();
     let mut repaired = Vec::new();
     for (fixed, name) in
-        [(1, "change 1".to_owned()), (paying.len(), format!("all {} changes", paying.len()))]
+        [(1, format!("change {best}")), (paying.len(), format!("all {} changes", paying.len()))]
     {
         if fixed <= paying.len() && fixed > repaired.len() {
             repaired.push(Curve { name, points: points(&paying[..fixed])? });
@@ -307,7 +308,13 @@ mod tests {
                 assert!(of.expected < least.max(1.5) && of.pays(), "{gains:?}");
             }
             let names: Vec<_> = forecast.repaired.iter().map(|curve| &*curve.name).collect();
-            assert_eq!(names, ["change 1", "all 4 changes"]);
+            let best = gains
+                .changes
+                .iter()
+                .rev()
+                .max_by(|one, other| one.expected.total_cmp(&other.expected));
+            let first = format!("change {}", best.unwrap().rank);
+            assert_eq!(names, [&*first, "all 4 changes"]);
             let on_128 = |points: &[Point]| points[CPUS.len() - 1].per_second;
             let repaired: Vec<_> = forecast.repaired.iter().map(|it| on_128(&it.points)).collect();
             let unmodified = on_128(&forecast.unmodified);

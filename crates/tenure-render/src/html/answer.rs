@@ -23,7 +23,7 @@ pub(super) struct AnswerView {
 
 #[derive(Serialize)]
 struct ChangeView {
-    number: String,
+    number: Option<u64>,
     place: String,
     what: Parts,
     gains: Vec<String>,
@@ -50,7 +50,7 @@ impl AnswerView {
             place: row.place,
             what: marked(&row.what),
             gains: row.gains,
-            anchor: row.finding.and_then(&anchor),
+            anchor: row.number.and_then(&anchor),
         });
         let row = |(share, what): (String, String)| TimeRow {
             width: share.replace(' ', ""),

@@ -14,6 +14,8 @@ use tenure_model::{Finding, Forecast, Report, Run};
 pub(super) struct RunHead {
     missing: Vec<String>,
     curves: Option<KeyedFigure>,
+    /// What the curves count.
+    iteration: &'static str,
 }
 
 /// What a finding of a run has beside its words and its map.
@@ -56,6 +58,7 @@ impl RunHead {
     pub(super) fn of(report: &Report, run: &Run) -> Self {
         Self {
             missing: prose::missing(report, run),
+            iteration: prose::ITERATION,
             curves: run.forecast.as_ref().filter(|_| prose::is_simulated(run)).and_then(
                 |forecast| {
                     curves(

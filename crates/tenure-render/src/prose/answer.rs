@@ -8,29 +8,23 @@ use tenure_model::{
 
 /// A row of the table of changes.
 pub(crate) struct ChangeRow {
-    /// Its number, or nothing for the sum and for advice.
-    pub(crate) number: String,
+    /// Its number, the rank of the finding that it fixes; none for the sum and for advice.
+    pub(crate) number: Option<u64>,
     pub(crate) place: String,
     pub(crate) what: String,
     /// `1.4 to 1.9×` in each column that [`on_cpus`] has, and what else there is to say of it.
     pub(crate) gains: Vec<String>,
-    /// The rank of the finding that it fixes.
-    pub(crate) finding: Option<u64>,
 }
 
 /// The rows of the table: each change that pays, all of them together, and the advice.
 pub(crate) fn changes(answer: &Answer) -> Vec<ChangeRow> {
     let row = |change: &ProposedChange| ChangeRow {
-        number: change.number.to_string(),
+        number: Some(change.finding),
         place: short_place(&change.place),
         what: change.what.clone(),
         gains: gains_of(answer, change),
-        finding: Some(change.finding),
     };
-    let unnumbered = |place: String, what: String, gains| {
-        let number = String::new();
-        ChangeRow { number, place, what, gains, finding: None }
-    };
+    let unnumbered = |place, what, gains| ChangeRow { number: None, place, what, gains };
     let all = if answer.changes.len() == 2 { "both" } else { "all" };
     let together = (!answer.together.is_empty()).then(|| {
         let gains = answer.together.iter().map(|gain| times(gain.range)).collect();
@@ -93,10 +87,9 @@ pub(crate) fn on_cpus(answer: &Answer) -> Vec<String> {
 fn gains_of(answer: &Answer, change: &ProposedChange) -> Vec<String> {
     let mut gains: Vec<_> = change.gains.iter().map(|gain| times(gain.range)).collect();
     let other = change.moves_to.map(|rank| {
-        let other = answer.changes.iter().find(|other| other.finding == rank);
-        match other {
-            Some(other) => format!(" alone, pays with {}", other.number),
-            None => format!(" alone: finding {rank} is the next limit"),
+        match answer.changes.iter().any(|other| other.finding == rank) {
+            true => format!(" alone, pays with {rank}"),
+            false => format!(" alone: finding {rank} is the next limit"),
         }
     });
     if let (Some(last), Some(other)) = (gains.last_mut(), other) {
@@ -105,11 +98,12 @@ fn gains_of(answer: &Answer, change: &ProposedChange) -> Vec<String> {
     gains
 }
 
-/// How to try changes that `tenure fix` can make: a sentence.
+/// How to try changes that `tenure fix` can make, or that it can make none: a sentence.
 pub(crate) fn try_it(answer: &Answer, run: &Run) -> Option<String> {
     let edits = answer.changes.iter().filter(|change| change.is_edit).count();
     let (them, copy) = match edits {
-        0 => return None,
+        0 if answer.changes.is_empty() => return None,
+        0 => return Some("`tenure fix` makes none of this: it takes more than an edit. The findings have what to write.".to_owned()),
         1 => ("it", "makes the change"),
         _ => ("them", "makes the changes"),
     };
@@ -226,15 +220,14 @@ mod tests {
     use super::*;
     use crate::fixtures;
 
-    fn change(number: u64, finding: u64, gain: f64, moves_to: Option<u64>) -> ProposedChange {
+    fn change(finding: u64, gain: f64, moves_to: Option<u64>) -> ProposedChange {
         let on = |cpus, gain: f64| Gain { cpus, range: [gain, gain * 1.5] };
         ProposedChange {
-            number,
             finding,
-            place: format!("/home/me/s{number}.rs:4"),
-            is_use: number == 2,
+            place: format!("/home/me/s{finding}.rs:4"),
+            is_use: finding == 1,
             what: "put `a` on its own cache line".to_owned(),
-            is_edit: number < 3,
+            is_edit: finding != 4,
             gains: vec![on(2, 1.0), on(16, gain)],
             moves_to,
         }
@@ -244,13 +237,9 @@ mod tests {
         let together = [2, 16].map(|cpus| Gain { cpus, range: [2.0, 3.0] });
         Answer {
             headline: String::new(),
-            changes: vec![
-                change(1, 3, 1.4, None),
-                change(2, 1, 1.0, Some(3)),
-                change(3, 4, 120.0, None),
-            ],
+            changes: vec![change(3, 1.4, None), change(1, 1.0, Some(3)), change(4, 120.0, None)],
             together: together.to_vec(),
-            not_worth: vec![change(4, 7, 1.0, None)],
+            not_worth: vec![change(7, 1.0, None)],
             advice: None,
         }
     }
@@ -267,10 +256,12 @@ mod tests {
         let gains: Vec<_> = rows.iter().map(|row| &*row.gains[1]).collect();
         assert_eq!(
             gains,
-            ["1.4 to 2.1×", "1.0 to 1.5× alone, pays with 1", "over 100×", "2.0 to 3.0×"]
+            ["1.4 to 2.1×", "1.0 to 1.5× alone, pays with 3", "over 100×", "2.0 to 3.0×"]
         );
         assert_eq!(rows[1].gains[0], "1.0 to 1.5×");
-        assert_eq!((&*rows[0].place, &*rows[3].what), ("s1.rs:4", "all"));
+        let numbers: Vec<_> = rows.iter().map(|row| row.number).collect();
+        assert_eq!(numbers, [Some(3), Some(1), Some(4), None], "those of their findings");
+        assert_eq!((&*rows[0].place, &*rows[3].what), ("s3.rs:4", "all"));
         let mut run = run();
         assert!(read_so(&answer, &run).unwrap().ends_with("the busiest use."), "of the second");
         let waits = serde_json::json!({"seconds": 1.0, "cpus": 2.0, "used": 2.0, "taken_by_others": 0.0, "dominant": "shared_lines", "idle": [],
@@ -291,7 +282,7 @@ mod tests {
         assert!(of(4).ends_with("no longer limited by this line"), "{}", of(4));
         assert_eq!(of_finding(&answer, 9), None);
         let said = not_worth(&answer).unwrap();
-        assert!(said.ends_with("less than 5 %: finding 7 (s4.rs:4)."), "{said}");
+        assert!(said.ends_with("less than 5 %: finding 7 (s7.rs:4)."), "{said}");
     }
 
     #[test]
@@ -306,7 +297,7 @@ mod tests {
             Answer { advice: Some(advice), changes: Vec::new(), together: Vec::new(), ..answer() };
         let rows = changes(&alone);
         let [row] = &rows[..] else { panic!("one row") };
-        assert_eq!((&*row.number, &*row.place, &*row.gains[0]), ("", "pool.rs:7", "1.9× or more"));
+        assert_eq!((row.number, &*row.place, &*row.gains[0]), (None, "pool.rs:7", "1.9× or more"));
         assert_eq!(on_cpus(&alone), ["on 6 CPUs"]);
         assert_eq!(try_it(&alone, &run()), None, "it is no edit");
     }
@@ -323,7 +314,8 @@ mod tests {
         let said = try_it(&answer, &run).unwrap();
         assert!(said.starts_with("Try it: `tenure fix -- BENCHMARK` makes the change"), "{said}");
         answer.changes[0].is_edit = false;
-        assert_eq!(try_it(&answer, &run), None);
+        let said = try_it(&answer, &run).unwrap();
+        assert!(said.starts_with("`tenure fix` makes none of this"), "{said}");
     }
 
     #[test]

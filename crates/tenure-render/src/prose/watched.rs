@@ -62,8 +62,8 @@ pub(super) fn doubtful(sure: u64, doubtful: u64) -> String {
 }
 
 /// What follows for the lines without a finding: a bound on what they cost, or that too little was seen to say, why, and what to
-/// do. `None` for reports of older versions.
-pub(super) fn excluded(watched: &Watched, has_findings: bool) -> Option<String> {
+/// do. `has_split` where the report says how much of the time was the kernel's. `None` for reports of older versions.
+pub(super) fn excluded(watched: &Watched, has_findings: bool, has_split: bool) -> Option<String> {
     let coverage = watched.coverage.as_ref()?;
     if coverage.is_too_little() {
         return Some(too_little(has_findings, &reasons(watched, coverage)));
@@ -73,7 +73,7 @@ pub(super) fn excluded(watched: &Watched, has_findings: bool) -> Option<String> 
         false => ("No contended cache line was found: ", "none costs"),
     };
     let most = share(coverage.excludes);
-    let unseen = unseen(coverage).map(|unseen| format!(" {unseen}")).unwrap_or_default();
+    let unseen = unseen(coverage, has_split).map(|unseen| format!(" {unseen}")).unwrap_or_default();
     let longer = match coverage.excludes > Coverage::WORTH_FINDING {
         true => format!(" To exclude more, {WATCH_MORE}."),
         false => String::new(),
@@ -90,10 +90,15 @@ pub(super) fn too_little(has_findings: bool, reasons: &[String]) -> String {
 }
 
 /// `12 % of the time that it ran could not be seen: 9.0 % was in the kernel, and 3.0 % in samples without an address.`
-fn unseen(coverage: &Coverage) -> Option<String> {
+fn unseen(coverage: &Coverage, has_split: bool) -> Option<String> {
     /// A smaller share is shown as 0.0 %.
     const MIN_SHARE: f64 = 0.0005;
     let unaddressed = (1.0 - coverage.kernel) * coverage.unaddressed;
+    // A second share of the kernel's, of other time than the first, would only ask which is right.
+    if has_split && unaddressed < MIN_SHARE {
+        return (coverage.kernel >= MIN_SHARE)
+            .then(|| "The kernel's lines are not seen.".to_owned());
+    }
     let parts =
         [(coverage.kernel, "was in the kernel"), (unaddressed, "in samples without an address")];
     let parts = parts.iter().filter(|(part, _)| *part >= MIN_SHARE);
@@ -193,7 +198,7 @@ mod tests {
                  address.",
             ),
         ] {
-            assert_eq!(excluded(&watched(coverage, 400, 80), false).unwrap(), expected);
+            assert_eq!(excluded(&watched(coverage, 400, 80), false, false).unwrap(), expected);
         }
     }
 
@@ -232,7 +237,7 @@ mod tests {
                 "The program used less than 0.02 s of processor time: watch it for longer, or under load.",
             ),
         ] {
-            let said = excluded(&watched(coverage, samples, probes), false).unwrap();
+            let said = excluded(&watched(coverage, samples, probes), false, false).unwrap();
             assert!(
                 said.starts_with("Too little seen to say whether a cache line is contended. "),
                 "{said}"

@@ -69,7 +69,8 @@ pub(super) fn changes(text: &mut TerminalText, answer: &Answer, run: &Run) {
         let whole = Style { width: what_room, ..style }.wrapped(&row.what, "");
         let mut what = whole.lines();
         let first = padded(what.next().unwrap_or_default(), what_room);
-        let line = Styled::plain(&format!("{:>3}  {place}  ", row.number))
+        let number = row.number.map_or_else(String::new, |number| number.to_string());
+        let line = Styled::plain(&format!("{number:>3}  {place}  "))
             .and(&Styled::new(&first, |what| style.text(console::Style::new().green(), what)))
             .and(&Styled::new(gains.trim_end(), |gains| style.strong(gains)));
         text.line(&line.text);

@@ -53,6 +53,12 @@ pub(super) fn render(text: &mut TerminalText, report: &Report, run: &Run, is_ful
             full(text, report, finding, observed);
             continue;
         }
+        if hardly_costs(report, finding, observed) {
+            text.line(
+                &text.style().quiet(&format!("{}{NO_REPAIR} (--full has its words)", margin())),
+            );
+            continue;
+        }
         if let Some(rests_on) = rests_on(observed) {
             text.wrapped(&rests_on, &margin());
         }
@@ -71,8 +77,9 @@ fn closing(text: &mut TerminalText, report: &Report, run: &Run) {
     text.blank();
     text.quiet(&format!(
         "Simulated iterations/s of the whole program on {}, by number of CPUs: of these lines and the work between \
-         accesses to them, without the recording.",
-        forecast.machine
+         accesses to them, without the recording. {}",
+        forecast.machine,
+        prose::ITERATION
     ));
     table(text, forecast, "  ");
 }
@@ -104,6 +111,14 @@ fn headline(text: &mut TerminalText, finding: &Finding) {
 
 /// The best change is worth less than what a reader would take the trouble for.
 const NO_REPAIR: &str = "no change that was tried gives the whole program 5 %";
+
+/// Whether a line takes so little of the program's time that no change of it gives 5 %.
+fn hardly_costs(report: &Report, finding: &Finding, observed: &Observed) -> bool {
+    const WORTH: f64 = 0.05;
+    let changes = report.answer.iter().flat_map(|answer| &answer.changes);
+    let is_known = observed.evidence.as_ref().is_some_and(|it| it.share[1] < WORTH);
+    is_known && changes.map(|change| change.finding).all(|rank| rank != finding.rank)
+}
 
 fn brief(text: &mut TerminalText, report: &Report, finding: &Finding) {
     let (written, suffering): (Vec<_>, Vec<_>) =
