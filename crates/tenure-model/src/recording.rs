@@ -193,6 +193,8 @@ pub struct Thread {
     pub lived: u64,
     /// Processor time in nanoseconds, to its end or to when it was last seen; 0 if it was not.
     pub cpu: u64,
+    /// Nanoseconds for which it could have run and had no CPU, as far as that was seen.
+    pub delayed: u64,
     /// The addresses of its stack; none if they are not known.
     pub stack: Range<u64>,
     /// What accesses to contended lines took of it, with what recording them took, in nanoseconds.
@@ -243,12 +245,12 @@ impl Thread {
     /// Time by which each call makes the program itself slower: its registers are saved. In axum's router it is 0.6 ns.
     const CALL_NS: f64 = 0.5;
 
-    /// Nanoseconds that recording took of its processor time, if it adds so many to an access.
+    /// Nanoseconds that recording took of its processor time for so many accesses, if it adds so many to one, and beside accesses.
     #[must_use]
-    pub fn recorded(&self, access_ns: f64) -> f64 {
+    pub fn recorded(&self, accesses: u64, access_ns: f64) -> f64 {
         // Nothing is recorded of a program that is watched unmodified.
         let access = if access_ns > 0.0 { access_ns + Self::CALL_NS } else { 0.0 };
-        self.accesses as f64 * access + self.recording as f64
+        accesses as f64 * access + self.recording as f64
     }
 
     /// Nanoseconds that so many of its accesses take at least.
@@ -263,7 +265,8 @@ impl Thread {
         /// Recording seldom makes a thread slower than this: what is left of less is noise.
         const MAX_SLOWED: f64 = 20.0;
         let least = Self::least(self.accesses).max(self.cpu as f64 / MAX_SLOWED);
-        (self.cpu > 0).then(|| (self.cpu as f64 - self.recorded(access_ns)).max(least))
+        (self.cpu > 0)
+            .then(|| (self.cpu as f64 - self.recorded(self.accesses, access_ns)).max(least))
     }
 }
 

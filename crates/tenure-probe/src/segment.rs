@@ -14,7 +14,7 @@
 //! the same class. Read a block's `used` first and its records afterwards.
 
 /// The first bytes of a segment; the last is the version of the form.
-pub const MAGIC: [u8; 8] = *b"tenure\x00\x04";
+pub const MAGIC: [u8; 8] = *b"tenure\x00\x05";
 
 /// The size of a block.
 pub const BLOCK_BYTES: usize = 16 << 10;
@@ -264,6 +264,8 @@ record! {
         /// What these took, in nanoseconds. Of a gap 20,000 count at most, and none that long counts after what takes a lock: its
         /// thread may have slept, and a lock is not held while its holder waits for a condition. Grows.
         gaps_ns: u64,
+        /// The shortest time until the thread's next access to a contended line, in nanoseconds; 0 until one was timed.
+        shortest: u32,
     }
 }
 
@@ -345,24 +347,14 @@ mod tests {
 
     #[test]
     fn a_record_is_read_as_it_lies_in_memory() {
-        let entry = Entry {
-            count: 7,
-            code: 0x1234,
-            line: 3,
-            thread: 9,
-            place: place(40, 8, AccessKind::Add),
-            class: 2,
-            into_object: 16,
-            gaps: 5,
-            gaps_ns: 400,
-        };
-        // SAFETY: the record has no padding (three u64 and six u32), so all of its bytes are initialised.
+        let line = Line { address: 0x1234, object: 7, index: 3, before_use: 9, ..Line::read(&[]) };
+        // SAFETY: the record has no padding (three u64 and four u32), so all of its bytes are initialised.
         let bytes = unsafe {
-            core::slice::from_raw_parts((&raw const entry).cast::<u8>(), size_of::<Entry>())
+            core::slice::from_raw_parts((&raw const line).cast::<u8>(), size_of::<Line>())
         };
-        let read = Entry::read(bytes);
-        assert_eq!(read, entry);
-        assert_eq!((read.offset(), read.size(), read.access()), (40, 8, Some(AccessKind::Add)));
+        assert_eq!(Line::read(bytes), line);
+        let entry = Entry { place: place(40, 8, AccessKind::Add), ..Entry::read(&[]) };
+        assert_eq!((entry.offset(), entry.size(), entry.access()), (40, 8, Some(AccessKind::Add)));
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use core::cell::Cell;
 use core::ptr::null_mut;
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::Relaxed;
 
 use super::shadow::LINE_BYTES;
 use crate::segment::Entry;
@@ -51,8 +53,8 @@ pub(super) struct Times {
     failed: Cell<u64>,
     /// When the last access that was timed ended; 0 if the thread has used a contended line since, or has waited.
     timed_until: Cell<u64>,
-    /// Its place in `shortest`, and whether it was a plain one.
-    site: Cell<u8>,
+    /// Its entry, or null, and whether it was a plain one.
+    by: Cell<*mut Entry>,
     is_plain: Cell<bool>,
     /// The line to which the thread's return is timed, as its address over its size; 0 if there is none.
     left_line: Cell<usize>,
@@ -62,12 +64,9 @@ pub(super) struct Times {
     left_plainly: Cell<bool>,
     /// What an access takes, on average over some.
     usual: Cell<u32>,
-    /// The shortest time from an access to the next, by the access's instruction.
-    shortest: [Cell<u32>; SITES],
+    /// The shortest time from an access without an entry to the next, as [`Entry::shortest`].
+    shortest: AtomicU32,
 }
-
-/// Places in `shortest`. Instructions whose hashes are equal share one.
-const SITES: usize = 32;
 
 impl Times {
     pub(super) fn new(seed: u32) -> Self {
@@ -77,14 +76,14 @@ impl Times {
             recording: Draw::new(seed ^ 0x9e37_79b9),
             failed: Cell::new(0),
             timed_until: Cell::new(0),
-            site: Cell::new(0),
+            by: Cell::new(null_mut()),
             is_plain: Cell::new(false),
             left_line: Cell::new(0),
             left_at: Cell::new(0),
             left_by: Cell::new(null_mut()),
             left_plainly: Cell::new(false),
             usual: Cell::new(0),
-            shortest: [const { Cell::new(u32::MAX) }; SITES],
+            shortest: AtomicU32::new(0),
         }
     }
 
@@ -129,7 +128,7 @@ impl Times {
     pub(super) fn forget(&self) {
         self.interrupt();
         self.usual.set(0);
-        self.shortest.iter().for_each(|shortest| shortest.set(u32::MAX));
+        self.shortest.store(0, Relaxed);
     }
 
     /// An access took so many nanoseconds.
@@ -138,11 +137,10 @@ impl Times {
         self.usual.set(usual - usual / 8 + took as u32 / 8);
     }
 
-    /// This instruction's access, a plain one or not, was timed, until now.
-    pub(super) fn begin_between(&self, now: u64, code: u64, is_plain: bool) {
+    /// An access of this thread's entry, or of none if that is null, was timed until now. It was a plain one or not.
+    pub(super) fn begin_between(&self, now: u64, by: *mut Entry, is_plain: bool) {
         self.timed_until.set(now);
-        // Fibonacci hashing: the upper bits are good.
-        self.site.set((code.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 59) as u8);
+        self.by.set(by);
         self.is_plain.set(is_plain);
     }
 
@@ -195,11 +193,24 @@ impl Times {
     /// processor foresees less of the program than it does without: of what is over the shortest such time, as much as
     /// `clock` is no work. And a plain access is done after it was timed, when another thread may have taken its line again;
     /// the read of `x += 1` is done before its write, and not seen.
-    pub(super) fn end_between(&self, now: u64, is_plain_write: bool, clock: u64) -> u64 {
+    ///
+    /// # Safety
+    ///
+    /// What began was an access of one of this thread's entries, or of none.
+    pub(super) unsafe fn end_between(&self, now: u64, is_plain_write: bool, clock: u64) -> u64 {
         let took = now.wrapping_sub(self.timed_until.replace(0));
-        let shortest = &self.shortest[usize::from(self.site.get()) % SITES];
-        let least = took.min(u64::from(shortest.get()));
-        shortest.set(u32::try_from(least).unwrap_or(u32::MAX));
+        let by = self.by.get();
+        let shortest = match by.is_null() {
+            true => &self.shortest,
+            // SAFETY: the caller's entry stays mapped. The observer reads the number as a whole, and no other thread writes it.
+            false => unsafe { AtomicU32::from_ptr(&raw mut (*by).shortest) },
+        };
+        let known = match shortest.load(Relaxed) {
+            0 => u64::MAX,
+            known => known.into(),
+        };
+        let least = took.min(known);
+        shortest.store(u32::try_from(least).unwrap_or(u32::MAX).max(1), Relaxed);
         let wait = if self.is_plain.get() || is_plain_write { self.wait() } else { 0 };
         least + (took - least).saturating_sub(clock.max(wait))
     }
@@ -216,10 +227,20 @@ mod tests {
         is_plain_write: bool,
         took: [u64; N],
     ) -> [u64; N] {
-        took.map(|took| {
-            times.begin_between(1000, 7, is_plain);
-            times.end_between(1000 + took, is_plain_write, 25)
-        })
+        took.map(|took| work_after(null_mut(), times, is_plain, is_plain_write, took))
+    }
+
+    /// The same of an access of this entry.
+    fn work_after(
+        by: *mut Entry,
+        times: &Times,
+        is_plain: bool,
+        is_plain_write: bool,
+        took: u64,
+    ) -> u64 {
+        times.begin_between(1000, by, is_plain);
+        // SAFETY: no entry, or one of the test's.
+        unsafe { times.end_between(1000 + took, is_plain_write, 25) }
     }
 
     #[test]
@@ -228,6 +249,18 @@ mod tests {
         assert_eq!(work(&times, false, false, [60, 50, 75, 175, 50]), [60, 50, 50, 150, 50]);
         times.forget();
         assert_eq!(work(&times, false, false, [75]), [75]);
+    }
+
+    #[test]
+    fn the_shortest_time_is_that_of_the_entry() {
+        let times = Times::new(1);
+        let mut entries = [Entry::read(&[]); 2];
+        let [one, other] = &mut entries;
+        let (one, other): (*mut Entry, *mut Entry) = (one, other);
+        let work = |by, took| work_after(by, &times, false, false, took);
+        assert_eq!([work(one, 5), work(other, 70), work(other, 95)], [5, 70, 70]);
+        assert_eq!([work(one, 40), work(null_mut(), 0)], [15, 0]);
+        assert_eq!(entries.map(|entry| entry.shortest), [5, 70], "what followed each");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! there without contention. So the time from an access to a contended line to the next is taken, and so is that of the
 //! access, which the observer subtracts from the processor time where a thread may have slept between the two. One access in 16
 //! is timed, because reading the clock takes as long as the access. What a call of the runtime takes is measured at the
-//! start, by [`measure`]; what recording does beside accesses is timed as well, by [`recording`].
+//! start, by [`measure`], and again now and then; what recording does beside accesses is timed as well, by [`recording`].
 //!
 //! The *gap* after an access is the time until the thread is back at the line. Some are timed, and say where among its
 //! accesses a thread's work lies.
@@ -20,6 +20,18 @@ use super::{shadow, store, sys};
 
 /// Nanoseconds. A thread that took longer was switched out or has slept, which is no processor time.
 const MAX_TIMED_NS: u64 = 20_000;
+
+/// Nanoseconds from one measurement of what recording takes to the next.
+const MEASURED_EVERY_NS: u64 = 50_000_000;
+
+/// When the next one is due; 0 before the first. How many there were; sums of what reading the clock and a write took in them.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+static MEASURED: AtomicU64 = AtomicU64::new(0);
+static CLOCKS: AtomicU64 = AtomicU64::new(0);
+static WRITES: AtomicU64 = AtomicU64::new(0);
+
+/// The first time's clock, and [`BETWEEN`] in the lower half.
+static FIRST: AtomicU64 = AtomicU64::new(0);
 
 /// What reading the clock takes, and reading the thread's processor time.
 static CLOCK: AtomicU64 = AtomicU64::new(0);
@@ -83,7 +95,8 @@ fn end_between(local: &ThreadState, is_back: bool, is_plain_write: bool) {
         end_gap(local, now, nothing, is_plain_write);
     }
     if local.times.timed_until() != 0 {
-        let took = local.times.end_between(now, is_plain_write, CLOCK.load(Relaxed));
+        // SAFETY: `add` began it with an entry of this thread's, or with null.
+        let took = unsafe { local.times.end_between(now, is_plain_write, CLOCK.load(Relaxed)) };
         let took = took.saturating_sub(nothing);
         local.add_between(took * u64::from(TIMED_EVERY), took >= MAX_TIMED_NS);
     }
@@ -142,49 +155,89 @@ pub(super) fn add(since: u64, address: usize, code: u64, is_plain: bool) {
     let Some(local) = threads::current() else { return };
     let now = sys::now();
     let took = now.wrapping_sub(since);
-    local.times.begin_between(now, code, is_plain);
+    let by = local.entries.last_of(code);
+    local.times.begin_between(now, by, is_plain);
     if local.times.is_away_for(MAX_TIMED_NS, now) {
         end_gap(local, now, 0, false);
     }
-    local.times.begin_gap(now, address, local.entries.last_of(code), is_plain);
+    local.times.begin_gap(now, address, by, is_plain);
     if took < MAX_TIMED_NS {
         local.times.add_usual(took);
         local.add_wait(for_all(took, CLOCK.load(Relaxed)));
     }
+    measure_again(local, now);
 }
 
-/// Measures what recording adds to an access to memory that the thread has to itself, which is what `access` records: a few
-/// accesses after reading the clock, as between accesses to contended lines. Medians, as the thread may be switched out.
-pub(super) fn measure(access: impl Fn(usize)) {
-    const TRIES: usize = 128;
-    const ACCESSES: usize = 16;
+/// Measures what recording takes, when the program starts.
+pub(super) fn measure() {
     let Some(local) = threads::current() else { return };
-    let median = |of: &dyn Fn()| {
-        let mut tries = [0; TRIES];
-        for took in &mut tries {
-            let start = sys::now();
-            of();
-            *took = sys::now() - start;
-        }
-        tries.sort_unstable();
-        tries[TRIES / 2]
-    };
-    let clock = median(&|| {});
-    CLOCK.store(clock, Relaxed);
     PROCESSOR_CLOCK.store(median(&|| _ = sys::cpu_time()), Relaxed);
+    let clock = measure_clock(local);
+    let between = measure_between(local);
+    FIRST.store(clock << 32 | between, Relaxed);
+    BETWEEN.store(between, Relaxed);
+    NEXT.store(sys::now() + MEASURED_EVERY_NS, Relaxed);
+}
+
+/// Measures it again, if it is time: a virtual CPU is half as fast for some milliseconds while its sibling works.
+fn measure_again(local: &ThreadState, now: u64) {
+    let next = NEXT.load(Relaxed);
+    let is_due = now >= next && next != 0;
+    if !is_due || NEXT.compare_exchange(next, now + MEASURED_EVERY_NS, Relaxed, Relaxed).is_err() {
+        return;
+    }
+    local.times.interrupt();
+    measure_clock(local);
+    // What slows the clock slows the rest.
+    let first = FIRST.load(Relaxed);
+    let (clock, between) = (first >> 32, first & 0xffff_ffff);
+    BETWEEN.store(between * CLOCK.load(Relaxed) / clock.max(1), Relaxed);
+    local.add_recording(sys::now().wrapping_sub(now));
+}
+
+/// Measures what reading the clock takes, and what recording adds to an access to memory that the thread has to itself: after
+/// reading the clock, as between accesses to contended lines, and so many that each try has some of those that are sampled.
+/// Keeps the means of all times that it has done so; returns what the clock took now.
+fn measure_clock(local: &ThreadState) -> u64 {
+    const ACCESSES: usize = 128;
+    unsafe extern "C" {
+        safe fn __tsan_write8(address: usize);
+    }
+    // As the program calls it.
+    let write: extern "C" fn(usize) = black_box(__tsan_write8);
     let memory = [0_u64; 32];
+    let clock = median(&|| {});
     let all = median(&|| {
         for at in 0..ACCESSES {
-            access(&raw const memory[at % memory.len()] as usize);
+            write(&raw const memory[at % memory.len()] as usize);
         }
     });
     local.discount((TRIES * ACCESSES) as u64);
-    store::set_access(all.saturating_sub(clock) * 1000 / ACCESSES as u64);
-    measure_between(local);
+    let access = all.saturating_sub(clock) * 1000 / ACCESSES as u64;
+    let mean = |sum: &AtomicU64, new, times| (sum.fetch_add(new, Relaxed) + new) / times;
+    let times = MEASURED.fetch_add(1, Relaxed) + 1;
+    CLOCK.store(mean(&CLOCKS, clock, times), Relaxed);
+    store::set_access(mean(&WRITES, access, times));
+    clock
+}
+
+/// How often something is tried to see what it takes.
+const TRIES: usize = 32;
+
+/// What it takes, as the thread may be switched out: of several tries.
+fn median(of: &dyn Fn()) -> u64 {
+    let mut tries = [0; TRIES];
+    for took in &mut tries {
+        let start = sys::now();
+        of();
+        *took = sys::now() - start;
+    }
+    tries.sort_unstable();
+    tries[TRIES / 2]
 }
 
 /// Has accesses to contended lines timed as they are in a program, at random, but for the access itself.
-fn measure_between(local: &ThreadState) {
+fn measure_between(local: &ThreadState) -> u64 {
     const ACCESSES: u64 = 4096;
     extern "C" fn access(address: usize) {
         // This memory is not contended, but the program's is.
@@ -195,5 +248,5 @@ fn measure_between(local: &ThreadState) {
     for _ in 0..ACCESSES {
         access(&raw const memory as usize);
     }
-    BETWEEN.store(local.take_times() / ACCESSES, Relaxed);
+    local.take_times() / ACCESSES
 }

@@ -23,7 +23,7 @@ pub(crate) struct ObservedProcess {
     lines: usize,
     /// When it was last seen alive, on the segment's clock.
     alive: u64,
-    /// Threads that had not ended, by [`Thread::tid`].
+    /// Threads when they were last asked for, by [`Thread::id`].
     living: FxHashMap<u32, Living>,
     /// What was possible on each line, by its number.
     possible: FxHashMap<u32, Possible>,
@@ -34,6 +34,8 @@ pub(crate) struct ObservedProcess {
 struct Living {
     /// Processor time in nanoseconds.
     cpu: u64,
+    /// Nanoseconds for which it could have run and had no CPU.
+    delayed: u64,
     /// It may get its name after its first access.
     name: String,
 }
@@ -41,8 +43,10 @@ struct Living {
 impl Living {
     fn ask(pid: u32, thread: u32) -> Option<Self> {
         let ask = |what| fs::read_to_string(format!("/proc/{pid}/task/{thread}/{what}")).ok();
-        let cpu = ask("schedstat")?.split(' ').next()?.parse().ok()?;
-        Some(Self { cpu, name: ask("comm")?.trim_end_matches('\n').to_owned() })
+        let times = ask("schedstat")?;
+        let mut times = times.split(' ').map(|time| time.parse().ok());
+        let (cpu, delayed) = (times.next()??, times.next()??);
+        Some(Self { cpu, delayed, name: ask("comm")?.trim_end_matches('\n').to_owned() })
     }
 }
 
@@ -100,7 +104,7 @@ impl ObservedProcess {
             self.reader.threads.iter().filter(|thread| thread.ended == 0).take(MAX_THREADS_ASKED)
         {
             if let Some(living) = Living::ask(pid, thread.tid) {
-                self.living.insert(thread.tid, living);
+                self.living.insert(thread.id, living);
             }
         }
     }
@@ -152,7 +156,8 @@ impl ObservedProcess {
         let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
         let name = String::from_utf8_lossy(name);
         // What has ended says it all; a number may belong to another thread by now.
-        let living = self.living.get(&thread.tid).filter(|_| thread.ended == 0);
+        let seen = self.living.get(&thread.id);
+        let living = seen.filter(|_| thread.ended == 0);
         let end = if thread.ended == 0 { self.alive } else { thread.ended };
         record::Thread {
             id: thread.id,
@@ -161,6 +166,7 @@ impl ObservedProcess {
             accesses: thread.accesses,
             lived: end.saturating_sub(thread.started),
             cpu: living.map_or(thread.cpu, |living| living.cpu),
+            delayed: seen.map_or(0, |seen| seen.delayed),
             stack: thread.stack..thread.stack_end,
             waited: thread.waited,
             between: thread.between,

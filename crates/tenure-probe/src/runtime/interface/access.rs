@@ -146,15 +146,6 @@ unsafe extern "C" fn __tsan_vptr_update(address: usize, new: usize) {
     }
 }
 
-/// Measures what recording an access takes, as the program will call it.
-pub(super) fn measure() {
-    unsafe extern "C" {
-        safe fn __tsan_write8(address: usize);
-    }
-    let write: extern "C" fn(usize) = core::hint::black_box(__tsan_write8);
-    waits::measure(|address| write(address));
-}
-
 unsafe extern "C" {
     fn memcpy(to: *mut c_void, from: *const c_void, bytes: usize) -> *mut c_void;
     fn memmove(to: *mut c_void, from: *const c_void, bytes: usize) -> *mut c_void;

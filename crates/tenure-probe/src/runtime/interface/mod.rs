@@ -11,7 +11,7 @@ mod threads;
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
 
-use crate::runtime::sys;
+use crate::runtime::{sys, waits};
 
 /// The dynamic linker calls this before the program's own constructors.
 #[used]
@@ -52,7 +52,7 @@ fn begin() {
     // SAFETY: called once.
     unsafe { super::start() };
     threads::start();
-    access::measure();
+    waits::measure();
 }
 
 /// The dynamic linker calls this after the program's own destructors.
