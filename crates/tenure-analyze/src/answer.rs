@@ -171,13 +171,24 @@ fn of_lines(
     }
 }
 
-/// `2 contended cache lines`; lines that were seen too rarely to be sure may be contended.
+/// `2 contended cache lines (lock, false sharing)`; lines that were seen too rarely to be sure may be contended.
 fn lines(report: &Report) -> String {
+    /// The findings have more.
+    const MAX_FAULTS: usize = 3;
     let is_sure = |finding: &&Finding| finding.confidence.level > Level::Low;
-    match report.findings.iter().filter(is_sure).count() {
-        0 => format!("{} may be contended", counted(report.findings.len(), "cache line")),
-        sure => counted(sure, "contended cache line"),
+    let sure: Vec<_> = report.findings.iter().filter(is_sure).collect();
+    if sure.is_empty() {
+        return format!("{} may be contended", counted(report.findings.len(), "cache line"));
     }
+    let mut faults = Vec::new();
+    for finding in &sure {
+        let fault = finding.fault();
+        if !faults.contains(&fault) {
+            faults.push(fault);
+        }
+    }
+    faults.truncate(MAX_FAULTS);
+    format!("{} ({})", counted(sure.len(), "contended cache line"), faults.join(", "))
 }
 
 /// What a finding of a watched program costs at most, with 95 % confidence.
@@ -298,7 +309,7 @@ mod tests {
         assert_eq!(order, [other, one]);
         assert_eq!(
             both.headline,
-            "3 contended cache lines. 2 changes together would let it do 2.0 to 3.0× as much on 16 CPUs."
+            "3 contended cache lines (count beside read-mostly words, false sharing, lock). 2 changes together would let it do 2.0 to 3.0× as much on 16 CPUs."
         );
         let single = of(vec![gain(one, 1.5, None), gain(other, 1.01, None)], &[]);
         assert!(
