@@ -1,23 +1,23 @@
 //! Whether the code after a call, or after an atomic instruction, uses the result.
 //!
-//! On x86-64 a call's is in `rax`, that of `lock xadd` in its register, and that of `lock dec` in the flags. The
-//! instructions after it are followed until they read it, overwrite it or leave the function.
+//! The module of an architecture says which registers hold the result, and what each instruction reads, overwrites and
+//! leads to. The instructions after the call are followed here until they read the result, overwrite it or leave the
+//! function.
+
+mod x86_64;
 
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 
-use iced_x86::{
-    Code, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic,
-    OpAccess, Register,
-};
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction};
 use object::{
     Architecture, File, Object as _, ObjectSection as _, ObjectSymbol as _, ObjectSymbolTable as _,
     RelocationTarget, SectionKind,
 };
 use tenure_debuginfo::read::file::MappedFile;
 
-/// Instructions that are looked at for one call.
+/// Instructions that are followed for one call.
 const MAX_INSTRUCTIONS: usize = 200;
 
 /// A longer function is not decoded.
@@ -113,48 +113,7 @@ impl CodeText {
 
     /// What becomes of the result of the call or the atomic instruction that ends at this address.
     pub(super) fn fate(&self, address: u64) -> Fate {
-        fate(|address| self.from(address), address)
-    }
-}
-
-/// Where a result is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum HeldResult {
-    /// A register, by its full name.
-    Register(Register),
-    /// Flags: the bits of `iced_x86::RflagsBits`.
-    Flags(u32),
-}
-
-impl HeldResult {
-    /// What is left where an instruction has not left all of a result.
-    fn is_part_of(self, other: Self) -> bool {
-        match (self, other) {
-            (Self::Flags(one), Self::Flags(other)) => one & !other == 0,
-            _ => self == other,
-        }
-    }
-}
-
-/// Where the result is of what ends at an address; `None` if that cannot be told.
-fn held<'a>(code: impl Fn(u64) -> Option<&'a [u8]>, address: u64) -> Option<HeldResult> {
-    const LONGEST_INSTRUCTION: u64 = 15;
-    let ending = |length: u64| {
-        let start = address.checked_sub(length)?;
-        let instruction = Decoder::with_ip(64, code(start)?, start, DecoderOptions::NONE).decode();
-        let is_whole = !instruction.is_invalid() && instruction.len() as u64 == length;
-        is_whole.then_some(instruction)
-    };
-    let all = || (1..=LONGEST_INSTRUCTION).rev().filter_map(ending);
-    let is_call = all().any(|it| it.code() == Code::Call_rel32_64);
-    match all().find(Instruction::has_lock_prefix) {
-        // Either may be a part of the other.
-        Some(_) if is_call => None,
-        Some(it) if it.mnemonic() == Mnemonic::Xadd => {
-            Some(HeldResult::Register(it.op1_register().full_register()))
-        }
-        Some(it) => Some(it.rflags_modified()).filter(|flags| *flags != 0).map(HeldResult::Flags),
-        None => Some(HeldResult::Register(Register::RAX)),
+        fate(&|address| self.from(address), address)
     }
 }
 
@@ -171,49 +130,57 @@ pub(super) enum Fate {
     Unknown,
 }
 
+/// Gives the bytes from an address on.
+type CodeBytes<'f, 'a> = &'f dyn Fn(u64) -> Option<&'a [u8]>;
+
+/// Registers and flags, a bit for each. The architecture's module says which bit is which.
+type RegisterSet = u64;
+
+/// What one instruction does to the registers.
+#[derive(Debug)]
+struct Step {
+    /// Bytes.
+    length: u64,
+    reads: RegisterSet,
+    /// Those of whose value nothing is left.
+    overwrites: RegisterSet,
+    left: Left,
+}
+
+/// Where an instruction leads, other than on.
+#[derive(Debug)]
+enum Left {
+    No,
+    To { target: u64, falls: bool },
+    ByReturn,
+    Nowhere,
+}
+
 /// `code` has the bytes from an address on.
-fn fate<'a>(code: impl Fn(u64) -> Option<&'a [u8]>, address: u64) -> Fate {
-    let mut info = InstructionInfoFactory::new();
-    let Some(held) = held(&code, address) else { return Fate::Unknown };
+fn fate(code: CodeBytes<'_, '_>, address: u64) -> Fate {
+    let Some(held) = x86_64::held(code, address) else { return Fate::Unknown };
     // Where paths begin, and what is left of the result there.
     let (mut begun, mut next) = (vec![(address, held)], vec![(address, held)]);
     let mut left = MAX_INSTRUCTIONS;
     let mut fate = Fate::Lost;
-    while let Some((path, mut held)) = next.pop() {
-        let Some(bytes) = code(path) else { return Fate::Unknown };
-        let mut decoder = Decoder::with_ip(64, bytes, path, DecoderOptions::NONE);
+    while let Some((mut at, mut held)) = next.pop() {
         loop {
-            let instruction = decoder.decode();
-            if instruction.is_invalid() || left == 0 {
+            if left == 0 {
                 return Fate::Unknown;
             }
             left -= 1;
-            let mut overwrites = false;
-            if let HeldResult::Flags(flags) = &mut held {
-                if instruction.rflags_read() & *flags != 0 {
-                    return Fate::Used;
-                }
-                // Some instructions leave some flags: `inc` the carry, `bt` zero.
-                *flags &= !instruction.rflags_modified();
-                overwrites = *flags == 0;
+            let Some(step) = x86_64::step(code, at) else { return Fate::Unknown };
+            if step.reads & held != 0 {
+                return Fate::Used;
             }
-            for register in info.info(&instruction).used_registers() {
-                if HeldResult::Register(register.register().full_register()) == held {
-                    match register.access() {
-                        // A write to a part of the register leaves the rest.
-                        OpAccess::Write => overwrites |= register.register().size() >= 4,
-                        OpAccess::CondWrite | OpAccess::NoMemAccess | OpAccess::None => {}
-                        _ => return Fate::Used,
-                    }
-                }
-            }
-            if overwrites {
+            held &= !step.overwrites;
+            if held == 0 {
                 break;
             }
-            match left_by(&instruction) {
+            match step.left {
                 Left::To { target, falls } => {
                     let is_begun =
-                        |(at, its): &(u64, HeldResult)| *at == target && held.is_part_of(*its);
+                        |(begin, its): &(u64, RegisterSet)| *begin == target && held & !its == 0;
                     if !begun.iter().any(is_begun) {
                         begun.push((target, held));
                         next.push((target, held));
@@ -223,218 +190,16 @@ fn fate<'a>(code: impl Fn(u64) -> Option<&'a [u8]>, address: u64) -> Fate {
                     }
                 }
                 Left::No => {}
-                Left::ByCall => match survives(held) {
-                    Some(true) => {}
-                    Some(false) => break,
-                    None => return Fate::Used,
-                },
                 Left::ByReturn => {
-                    // A pair, such as an `Option<u64>`, is returned in both.
-                    if matches!(held, HeldResult::Register(Register::RAX | Register::RDX)) {
+                    if held & x86_64::RETURNED != 0 {
                         fate = Fate::Returned;
                     }
                     break;
                 }
                 Left::Nowhere => return Fate::Unknown,
             }
+            at = at.wrapping_add(step.length);
         }
     }
     fate
-}
-
-/// Whether a result is still there after a call; `None` if it may be an argument.
-fn survives(held: HeldResult) -> Option<bool> {
-    use Register::{R8, R9, R12, R13, R14, R15, RBP, RBX, RCX, RDI, RDX, RSI};
-    match held {
-        HeldResult::Register(RBX | RBP | R12 | R13 | R14 | R15) => Some(true),
-        HeldResult::Register(RDI | RSI | RDX | RCX | R8 | R9) => None,
-        _ => Some(false),
-    }
-}
-
-/// Where an instruction goes, other than on.
-enum Left {
-    No,
-    To {
-        target: u64,
-        falls: bool,
-    },
-    /// A function that is called overwrites the register.
-    ByCall,
-    ByReturn,
-    Nowhere,
-}
-
-fn left_by(instruction: &Instruction) -> Left {
-    match instruction.flow_control() {
-        FlowControl::Next => Left::No,
-        FlowControl::UnconditionalBranch => {
-            Left::To { target: instruction.near_branch_target(), falls: false }
-        }
-        FlowControl::ConditionalBranch => {
-            Left::To { target: instruction.near_branch_target(), falls: true }
-        }
-        FlowControl::Call | FlowControl::IndirectCall => Left::ByCall,
-        FlowControl::Return => Left::ByReturn,
-        FlowControl::Exception => Left::ByCall,
-        _ => Left::Nowhere,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_result_is_used_lost_or_returned() {
-        for (about, code, expected) in [
-            ("mov rbx, rax", &[0x48, 0x89, 0xc3][..], Fate::Used),
-            ("test al, al", &[0x84, 0xc0], Fate::Used),
-            ("cmp eax, 1", &[0x83, 0xf8, 0x01], Fate::Used),
-            ("mov [rsp], rax", &[0x48, 0x89, 0x04, 0x24], Fate::Used),
-            ("call rax", &[0xff, 0xd0], Fate::Used),
-            ("xor eax, eax; ret", &[0x31, 0xc0, 0xc3], Fate::Lost),
-            ("mov eax, [rdi]; ret", &[0x8b, 0x07, 0xc3], Fate::Lost),
-            ("mov rdi, rbx; call +0", &[0x48, 0x89, 0xdf, 0xe8, 0, 0, 0, 0], Fate::Lost),
-            ("pop rbx; ret", &[0x5b, 0xc3], Fate::Returned),
-            // A part of the result is left.
-            ("mov al, 1; ret", &[0xb0, 0x01, 0xc3], Fate::Returned),
-            (
-                "dec rbx; je +2; xor eax, eax; ret",
-                &[0x48, 0xff, 0xcb, 0x74, 0x02, 0x31, 0xc0, 0xc3],
-                Fate::Returned,
-            ),
-            (
-                "dec rbx; jne back; call +0",
-                &[0x48, 0xff, 0xcb, 0x75, 0xfb, 0xe8, 0, 0, 0, 0],
-                Fate::Lost,
-            ),
-            ("jmp over an int3; mov rcx, rax", &[0xeb, 0x01, 0xcc, 0x48, 0x89, 0xc1], Fate::Used),
-            ("jmp rbx", &[0xff, 0xe3], Fate::Unknown),
-            ("the end of the code", &[0x90], Fate::Unknown),
-            ("no instruction", &[0x06], Fate::Unknown),
-        ] {
-            let at = |address: u64| code.get(usize::try_from(address.checked_sub(0x1000)?).ok()?..);
-            assert_eq!(fate(at, 0x1000), expected, "{about}");
-        }
-    }
-
-    #[test]
-    fn the_result_of_an_atomic_instruction_is_in_its_register_or_in_the_flags() {
-        // What comes before the instruction is part of a longer function.
-        for (about, atomic, code, expected) in [
-            ("lock dec [rdi]; je", &[0xf0, 0xff, 0x0f][..], &[0x74, 0x00, 0xc3][..], Fate::Used),
-            ("lock dec [rdi]; ret", &[0xf0, 0xff, 0x0f], &[0xc3], Fate::Lost),
-            (
-                "lock inc [rdi]; add rbx, rax; je",
-                &[0xf0, 0xff, 0x07],
-                &[0x48, 0x01, 0xc3, 0x74, 0x00, 0xc3],
-                Fate::Lost,
-            ),
-            (
-                "lock sub [rdi], eax; inc ecx; jb",
-                &[0xf0, 0x29, 0x07],
-                &[0xff, 0xc1, 0x72, 0x00, 0xc3],
-                Fate::Used,
-            ),
-            (
-                "lock sub [rdi], eax; inc ecx; je",
-                &[0xf0, 0x29, 0x07],
-                &[0xff, 0xc1, 0x74, 0x00, 0xc3],
-                Fate::Lost,
-            ),
-            (
-                "lock sub [rdi], eax; bt ecx, 1; je",
-                &[0xf0, 0x29, 0x07],
-                &[0x0f, 0xba, 0xe1, 0x01, 0x74, 0x00, 0xc3],
-                Fate::Used,
-            ),
-            (
-                "lock sub [rdi], eax; inc ecx; bt ecx, 1; jb",
-                &[0xf0, 0x29, 0x07],
-                &[0xff, 0xc1, 0x0f, 0xba, 0xe1, 0x01, 0x72, 0x00, 0xc3],
-                Fate::Lost,
-            ),
-            (
-                "lock inc [rdi], which leaves the carry; jb",
-                &[0xf0, 0xff, 0x07],
-                &[0x72, 0x00, 0xc3],
-                Fate::Lost,
-            ),
-            // The way over `inc` leaves zero where the other has lost it.
-            (
-                "lock sub [rdi], eax; jrcxz +2; inc ecx; je",
-                &[0xf0, 0x29, 0x07],
-                &[0xe3, 0x02, 0xff, 0xc1, 0x74, 0x00, 0xc3],
-                Fate::Used,
-            ),
-            // What has lost zero comes to this place first, then what has not.
-            (
-                "lock sub [rdi], eax; jrcxz over; inc ecx; jmp end; over: jmp end; end: je",
-                &[0xf0, 0x29, 0x07],
-                &[0xe3, 0x04, 0xff, 0xc1, 0xeb, 0x02, 0xeb, 0x00, 0x74, 0x00, 0xc3],
-                Fate::Used,
-            ),
-            (
-                "lock xadd [rdi], rdx; mov eax, 1; ret: a pair",
-                &[0xf0, 0x48, 0x0f, 0xc1, 0x17],
-                &[0xb8, 1, 0, 0, 0, 0xc3],
-                Fate::Returned,
-            ),
-            (
-                "lock xadd [rdi], rdx; xor edx, edx; ret",
-                &[0xf0, 0x48, 0x0f, 0xc1, 0x17],
-                &[0x31, 0xd2, 0xc3],
-                Fate::Lost,
-            ),
-            (
-                "lock sub dword [rdi+8], 1; mov rbx, rdi; sete al",
-                &[0xf0, 0x83, 0x6f, 0x08, 0x01],
-                &[0x48, 0x89, 0xfb, 0x0f, 0x94, 0xc0, 0xc3],
-                Fate::Used,
-            ),
-            (
-                "lock xadd [rdi], ecx; cmp ecx, 1",
-                &[0xf0, 0x0f, 0xc1, 0x0f],
-                &[0x83, 0xf9, 0x01, 0xc3],
-                Fate::Used,
-            ),
-            (
-                "lock xadd [rdi], rcx; mov eax, ebx; ret",
-                &[0xf0, 0x48, 0x0f, 0xc1, 0x0f],
-                &[0x89, 0xd8, 0xc3],
-                Fate::Lost,
-            ),
-            (
-                "lock xadd [rdi], rbx; call +0; mov rax, rbx",
-                &[0xf0, 0x48, 0x0f, 0xc1, 0x1f],
-                &[0xe8, 0, 0, 0, 0, 0x48, 0x89, 0xd8, 0xc3],
-                Fate::Used,
-            ),
-            (
-                "lock xadd [rdi], rsi; call +0",
-                &[0xf0, 0x48, 0x0f, 0xc1, 0x37],
-                &[0xe8, 0, 0, 0, 0, 0xc3],
-                Fate::Used,
-            ),
-            (
-                "mov eax, ebp; lock dec [rbx+8]",
-                &[0x89, 0xe8, 0xf0, 0xff, 0x4b, 0x08],
-                &[0xc3],
-                Fate::Unknown,
-            ),
-            ("call +0; test al, al", &[0xe8, 0, 0, 0, 0], &[0x84, 0xc0], Fate::Used),
-        ] {
-            let all = [&[0x90; 16][..], atomic, code].concat();
-            let at = |address: u64| all.get(usize::try_from(address.checked_sub(0x1000)?).ok()?..);
-            let end = 0x1010 + atomic.len() as u64;
-            assert_eq!(fate(at, end), expected, "{about}");
-        }
-    }
-
-    #[test]
-    fn endless_code_ends() {
-        let code = vec![0x90; 10_000];
-        assert_eq!(fate(|address| code.get(usize::try_from(address).ok()?..), 0), Fate::Unknown);
-    }
 }
