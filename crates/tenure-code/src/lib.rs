@@ -62,7 +62,9 @@ impl MachineCode {
         match self.text()?.fate(return_address) {
             Fate::Used => Some(true),
             Fate::Lost => Some(false),
-            Fate::Returned => self.program.returns(return_address.checked_sub(1)?),
+            Fate::Returned { register } => {
+                self.program.returns(return_address.checked_sub(1)?, register)
+            }
             Fate::Unknown => None,
         }
     }

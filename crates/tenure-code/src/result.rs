@@ -124,8 +124,9 @@ pub(super) enum Fate {
     Used,
     /// It is overwritten on all paths.
     Lost,
-    /// The function ends with it, so it is what the function returns, if that returns anything.
-    Returned,
+    /// The function ends with it in the first register for what functions return (0) or in the second (1), so it is what
+    /// the function returns, if that returns anything there.
+    Returned { register: u64 },
     /// The code cannot be followed.
     Unknown,
 }
@@ -162,7 +163,7 @@ fn fate(code: CodeBytes<'_, '_>, address: u64) -> Fate {
     // Where paths begin, and what is left of the result there.
     let (mut begun, mut next) = (vec![(address, held)], vec![(address, held)]);
     let mut left = MAX_INSTRUCTIONS;
-    let mut fate = Fate::Lost;
+    let mut returned = 0;
     while let Some((mut at, mut held)) = next.pop() {
         loop {
             if left == 0 {
@@ -191,9 +192,7 @@ fn fate(code: CodeBytes<'_, '_>, address: u64) -> Fate {
                 }
                 Left::No => {}
                 Left::ByReturn => {
-                    if held & x86_64::RETURNED != 0 {
-                        fate = Fate::Returned;
-                    }
+                    returned |= held;
                     break;
                 }
                 Left::Nowhere => return Fate::Unknown,
@@ -201,5 +200,9 @@ fn fate(code: CodeBytes<'_, '_>, address: u64) -> Fate {
             at = at.wrapping_add(step.length);
         }
     }
-    fate
+    match x86_64::RETURNED.map(|register| returned & register != 0) {
+        [true, _] => Fate::Returned { register: 0 },
+        [_, true] => Fate::Returned { register: 1 },
+        _ => Fate::Lost,
+    }
 }

@@ -8,7 +8,7 @@ use iced_x86::{
 use super::{CodeBytes, Left, RegisterSet, Step};
 
 /// Where a function returns a value: a pair, such as an `Option<u64>`, is in both.
-pub(super) const RETURNED: RegisterSet = set(&[Register::RAX, Register::RDX]);
+pub(super) const RETURNED: [RegisterSet; 2] = [set(&[Register::RAX]), set(&[Register::RDX])];
 
 /// Where a call may pass an argument.
 const ARGUMENTS: RegisterSet = {
@@ -103,6 +103,8 @@ pub(super) fn step(code: CodeBytes<'_, '_>, at: u64) -> Option<Step> {
 mod tests {
     use super::super::{Fate, fate};
 
+    const RETURNED: Fate = Fate::Returned { register: 0 };
+
     #[test]
     fn a_result_is_used_lost_or_returned() {
         for (about, code, expected) in [
@@ -114,13 +116,13 @@ mod tests {
             ("xor eax, eax; ret", &[0x31, 0xc0, 0xc3], Fate::Lost),
             ("mov eax, [rdi]; ret", &[0x8b, 0x07, 0xc3], Fate::Lost),
             ("mov rdi, rbx; call +0", &[0x48, 0x89, 0xdf, 0xe8, 0, 0, 0, 0], Fate::Lost),
-            ("pop rbx; ret", &[0x5b, 0xc3], Fate::Returned),
+            ("pop rbx; ret", &[0x5b, 0xc3], RETURNED),
             // A part of the result is left.
-            ("mov al, 1; ret", &[0xb0, 0x01, 0xc3], Fate::Returned),
+            ("mov al, 1; ret", &[0xb0, 0x01, 0xc3], RETURNED),
             (
                 "dec rbx; je +2; xor eax, eax; ret",
                 &[0x48, 0xff, 0xcb, 0x74, 0x02, 0x31, 0xc0, 0xc3],
-                Fate::Returned,
+                RETURNED,
             ),
             (
                 "dec rbx; jne back; call +0",
@@ -197,7 +199,7 @@ mod tests {
                 "lock xadd [rdi], rdx; mov eax, 1; ret: a pair",
                 &[0xf0, 0x48, 0x0f, 0xc1, 0x17],
                 &[0xb8, 1, 0, 0, 0, 0xc3],
-                Fate::Returned,
+                Fate::Returned { register: 1 },
             ),
             (
                 "lock xadd [rdi], rdx; xor edx, edx; ret",

@@ -20,6 +20,7 @@ mod loaded;
 pub mod located;
 pub mod member;
 pub mod place;
+mod returned;
 pub mod scopes;
 mod spans;
 pub mod symbols;
@@ -209,15 +210,6 @@ impl Program {
             place = level.called;
         }
         Some(frames)
-    }
-
-    /// Whether the function that an address lies in returns anything.
-    #[must_use]
-    pub fn returns(&self, address: u64) -> Option<bool> {
-        let reader = self.reader();
-        let (_, levels) = scopes::levels(&reader, address)?;
-        let function = levels.first()?.at;
-        Some(reader.ask(function, |_, entry| entry.get(gimli::DW_AT_type)).is_some())
     }
 
     /// The variable with a fixed address that lies at an address of data.

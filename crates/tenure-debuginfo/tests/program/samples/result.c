@@ -44,9 +44,53 @@ static __attribute__((noinline)) void store(void)
     sum = add("stored");
 }
 
+static __attribute__((noinline)) double measure(void)
+{
+    add("measured");
+    return (double)sum;
+}
+
+struct pair {
+    long first, second;
+};
+
+static __attribute__((noinline)) struct pair pair_up(void)
+{
+    struct pair result = {add("paired"), sum};
+    return result;
+}
+
+struct small {
+    int first, second;
+};
+
+static __attribute__((noinline)) struct small shrink(void)
+{
+    struct small result = {(int)sum, 1};
+    return result;
+}
+
+struct large {
+    long all[3];
+};
+
+static __attribute__((noinline)) struct large enlarge(void)
+{
+    struct large result = {{sum, 1, 2}};
+    return result;
+}
+
+typedef const __int128 wide;
+
+static __attribute__((noinline)) wide widen(void)
+{
+    return (wide)sum << 64;
+}
+
 int main(int count, char **words)
 {
     (void)words;
+    sum += (long)measure() + pair_up().second + shrink().second + enlarge().all[1] + (long)widen();
     lose();
     end();
     compare(count > 1);
