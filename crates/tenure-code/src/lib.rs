@@ -1,7 +1,9 @@
-//! What machine code does to the objects that debugging information describes (x86-64).
+//! What machine code does to the objects that debugging information describes.
 //!
 //! [`MachineCode`] answers for one instruction of a [`Program`]: what it accesses, and whether what it returns is used.
 //! [`sweep`] reads all code once and counts by function and member.
+//!
+//! Code is read for x86-64. Of aarch64 only [`MachineCode::uses_result`] is known, and of others nothing.
 
 mod pointed;
 mod result;
@@ -55,8 +57,10 @@ impl MachineCode {
         self.text.get_or_init(|| CodeText::open(self.program.path())).as_ref()
     }
 
-    /// Whether the code after a call or an atomic instruction uses the result; `None` where that cannot be told, as on
-    /// other processors than x86-64. What a function returns is used.
+    /// Whether the code after a call or an atomic instruction uses the result. What a function returns is used. `None`
+    /// where that cannot be told, as on other processors than x86-64 and aarch64.
+    ///
+    /// On aarch64 an atomic operation may be a loop of several instructions. Its address is the end of the first one.
     #[must_use]
     pub fn uses_result(&self, return_address: u64) -> Option<bool> {
         match self.text()?.fate(return_address) {
@@ -69,7 +73,8 @@ impl MachineCode {
         }
     }
 
-    /// The function of another module that the call before a return address calls; `None` for one of this module.
+    /// The function of another module that the call before a return address calls; `None` for one of this module, and on
+    /// other processors than x86-64.
     #[must_use]
     pub fn called(&self, return_address: u64) -> Option<&str> {
         let code = self.until(return_address)?;
@@ -77,7 +82,8 @@ impl MachineCode {
         self.text()?.import(call)
     }
 
-    /// The constant that the instruction before an address stores, or that the call there stores (`is_atomic`) or announces.
+    /// The constant that the instruction before an address stores, or that the call there stores (`is_atomic`) or announces;
+    /// on x86-64 alone.
     #[must_use]
     pub fn stored(&self, end: u64, is_atomic: bool) -> Option<StoredConstant> {
         let code = self.until(end)?;

@@ -5,10 +5,10 @@ use iced_x86::{
     OpAccess, Register,
 };
 
-use super::{CodeBytes, Left, RegisterSet, Step};
+use super::{CodeBytes, Left, Processor, RegisterSet, Step};
 
-/// Where a function returns a value: a pair, such as an `Option<u64>`, is in both.
-pub(super) const RETURNED: [RegisterSet; 2] = [set(&[Register::RAX]), set(&[Register::RDX])];
+pub(super) const X86_64: Processor =
+    Processor { begin, step, returned: [set(&[Register::RAX]), set(&[Register::RDX])] };
 
 /// Where a call may pass an argument.
 const ARGUMENTS: RegisterSet = {
@@ -44,8 +44,8 @@ fn flags(flags: u32) -> RegisterSet {
     RegisterSet::from(flags) << REGISTER_BITS
 }
 
-/// Where the result is of what ends at an address; `None` if that cannot be told.
-pub(super) fn held(code: CodeBytes<'_, '_>, address: u64) -> Option<RegisterSet> {
+/// Where the result is of what ends at an address, and from where on a read uses it.
+fn begin(code: CodeBytes<'_, '_>, address: u64) -> Option<(u64, RegisterSet)> {
     const LONGEST_INSTRUCTION: u64 = 15;
     let ending = |length: u64| {
         let start = address.checked_sub(length)?;
@@ -55,17 +55,18 @@ pub(super) fn held(code: CodeBytes<'_, '_>, address: u64) -> Option<RegisterSet>
     };
     let all = || (1..=LONGEST_INSTRUCTION).rev().filter_map(ending);
     let is_call = all().any(|it| it.code() == Code::Call_rel32_64);
-    match all().find(Instruction::has_lock_prefix) {
+    let held = match all().find(Instruction::has_lock_prefix) {
         // Either may be a part of the other.
         Some(_) if is_call => None,
         Some(it) if it.mnemonic() == Mnemonic::Xadd => Some(general(it.op1_register())),
         Some(it) => Some(flags(it.rflags_modified())).filter(|flags| *flags != 0),
         None => Some(set(&[Register::RAX])),
-    }
+    };
+    held.map(|held| (address, held))
 }
 
 /// What the instruction at an address does; `None` if there is none.
-pub(super) fn step(code: CodeBytes<'_, '_>, at: u64) -> Option<Step> {
+fn step(code: CodeBytes<'_, '_>, at: u64) -> Option<Step> {
     let instruction = Decoder::with_ip(64, code(at)?, at, DecoderOptions::NONE).decode();
     if instruction.is_invalid() {
         return None;
@@ -101,7 +102,8 @@ pub(super) fn step(code: CodeBytes<'_, '_>, at: u64) -> Option<Step> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Fate, fate};
+    use super::super::Fate;
+    use super::X86_64;
 
     const RETURNED: Fate = Fate::Returned { register: 0 };
 
@@ -135,7 +137,7 @@ mod tests {
             ("no instruction", &[0x06], Fate::Unknown),
         ] {
             let at = |address: u64| code.get(usize::try_from(address.checked_sub(0x1000)?).ok()?..);
-            assert_eq!(fate(&at, 0x1000), expected, "{about}");
+            assert_eq!(X86_64.fate(&at, 0x1000), expected, "{about}");
         }
     }
 
@@ -248,7 +250,7 @@ mod tests {
             let all = [&[0x90; 16][..], atomic, code].concat();
             let at = |address: u64| all.get(usize::try_from(address.checked_sub(0x1000)?).ok()?..);
             let end = 0x1010 + atomic.len() as u64;
-            assert_eq!(fate(&at, end), expected, "{about}");
+            assert_eq!(X86_64.fate(&at, end), expected, "{about}");
         }
     }
 
@@ -256,6 +258,6 @@ mod tests {
     fn endless_code_ends() {
         let code = vec![0x90; 10_000];
         let at = |address: u64| code.get(usize::try_from(address).ok()?..);
-        assert_eq!(fate(&at, 0), Fate::Unknown);
+        assert_eq!(X86_64.fate(&at, 0), Fate::Unknown);
     }
 }

@@ -1,5 +1,5 @@
 //! What code does to objects: programs compiled here, with and without optimisation and debugging information.
-// Elsewhere code is not read.
+// Programs that are compiled here have other code elsewhere, of which less is read.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 use compile::Sample;
