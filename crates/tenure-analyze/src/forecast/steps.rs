@@ -9,7 +9,7 @@ use tenure_model::Access as Did;
 use tenure_model::recording::Gaps;
 use tenure_sim::pattern::{Operation, PatternAccess};
 
-use crate::lines::{CodeUse, UsedWord};
+use crate::lines::{CodeUse, UsedWord, is_of_lock};
 use crate::naming::threads::is_reported;
 
 /// How often something is done to a word, by its place among the words.
@@ -81,7 +81,11 @@ pub(crate) fn steps(
             locks.push((Some(at) == lock, times, place, held.unwrap_or(0.0), free));
             continue;
         }
-        let is_guarded = lock.is_some_and(|lock| is_guarded(word, &words[lock].0));
+        let is_guarded = lock.is_some_and(|lock| {
+            let (lock, path) = &words[lock];
+            let is_its = word.is_written() || is_of_lock(&words[at].1, path) != Some(false);
+            is_its && is_guarded(word, lock)
+        });
         let stores = times(Did::Write) + times(Did::Store);
         // A compare-exchange begins with a load.
         let loads = times(Did::Read) + times(Did::Load) - times(Did::CompareExchange);

@@ -222,6 +222,17 @@ pub fn contended(process: &Process) -> Vec<Contended> {
     all
 }
 
+/// Whether a path is of the object that the lock of another path is for: `settings.data` of `settings.inner`, or of
+/// `settings.inner.state`. `None` if the lock is no part of a member. A word of another object that is only read may be read as
+/// often as the lock is taken, and not under it.
+pub(crate) fn is_of_lock(path: &str, lock: &str) -> Option<bool> {
+    let (mut object, _) = lock.rsplit_once('.')?;
+    while let Some((outer, "inner" | "raw")) = object.rsplit_once('.') {
+        object = outer;
+    }
+    Some(path.strip_prefix(object).is_some_and(|rest| rest.starts_with('.')))
+}
+
 fn together(process: &Process, lines: Vec<usize>) -> Contended {
     let mut possible = Possible::default();
     for &line in &lines {

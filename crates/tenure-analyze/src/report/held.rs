@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tenure_model::{Finding, LockHeld};
 use tenure_sim::pattern::{Operation, Pattern};
 
-use crate::lines::UsedWord;
+use crate::lines::{UsedWord, is_of_lock};
 use crate::naming::role::MOSTLY_READERS;
 
 /// A report has at most so many names of what a lock guards.
@@ -21,12 +21,9 @@ pub(super) fn held(
     are_estimates: bool,
 ) -> Option<LockHeld> {
     let (lock, lock_path) = words.iter().find(|(word, _)| word.is_lock())?;
-    let of_lock = |(_, path): &&(UsedWord, String)| {
-        let object = lock_path.rsplit_once('.').map(|(object, _)| object);
-        object.is_some_and(|object| path.strip_prefix(object).is_some_and(|it| it.starts_with('.')))
+    let is_known = |(word, path): &&(UsedWord, String)| {
+        word.is_written() || is_of_lock(path, lock_path) == Some(true)
     };
-    // A word that is only read may be read as often as the lock is taken, and not under it.
-    let is_known = |it: &&(UsedWord, String)| it.0.is_written() || of_lock(it);
     let guarded =
         words.iter().filter(|(word, _)| word.is_guarded_by(lock, are_estimates)).filter(is_known);
     // What glibc's locks consist of is part of the lock.
