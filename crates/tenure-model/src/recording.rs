@@ -303,6 +303,9 @@ pub struct Allocation {
     pub type_name: Option<String>,
 }
 
+/// The return addresses of the calls that led to a use, in the program's own code, the innermost first; 0 where none is known.
+pub type UseCallers = [u64; 2];
+
 /// How often one thread did one thing to one place by one instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
@@ -316,6 +319,8 @@ pub struct Entry {
     pub access: Access,
     /// The address after the instruction.
     pub code: u64,
+    /// From where its function was called, by a stack.
+    pub callers: UseCallers,
     /// Times.
     pub count: u64,
     /// How long the thread was then away from the line, for some of these accesses.

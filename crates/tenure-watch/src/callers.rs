@@ -1,4 +1,4 @@
-//! Finds the caller of a function that is not the program's own, such as a lock's or the allocator's.
+//! Finds from where in the program's own code a function was called: one of the program, of a lock or of the allocator.
 //!
 //! The kernel copies the top of the stack with each sample. The unwinding tables of the module say where in it the return
 //! address is. Functions of the C and C++ libraries are known by their files, those of Rust's and of locks by their
@@ -23,18 +23,26 @@ use tenure_debuginfo::names;
 use tenure_model::recording::Module;
 
 use crate::arch::{FRAME, RETURN, Registers, STACK, VENDOR, code_address};
+use crate::goroutines;
 use crate::sys::Sample;
 
-/// Callers that are followed, at most.
+/// Calls that are followed from one function of the program to the next, at most.
 const MAX_CALLS: usize = 6;
+
+/// The function that the kernel starts a program at.
+const FIRST: &str = "_start";
+
+/// Functions that none of the program's calls: Rust's is part of longer symbols.
+const OUTERMOST: [&str; 2] = [FIRST, "main"];
+const RUST_OUTERMOST: &str = "__rust_begin_short_backtrace";
 
 /// The modules of a process, as far as they were asked.
 #[derive(Debug, Default)]
 pub(crate) struct Callers {
     modules: Vec<Module>,
-    files: FxHashMap<String, Rc<Unwound>>,
-    /// For each address, whether the function there is not the program's.
-    foreign: FxHashMap<u64, bool>,
+    files: RefCell<FxHashMap<String, Rc<Unwound>>>,
+    /// Functions by return addresses.
+    functions: FxHashMap<u64, KnownFunction>,
     programs: Programs,
 }
 
@@ -53,6 +61,7 @@ struct Unwound {
     /// The names of functions that were asked for.
     names: RefCell<FxHashMap<SymbolIndex, Option<String>>>,
     is_library: bool,
+    is_go: bool,
 }
 
 /// The caller's stack pointer is so far from a register; its frame pointer and the return address were saved so far from
@@ -74,52 +83,17 @@ impl Callers {
     /// Forgets everything: the program has other modules now.
     pub(crate) fn set(&mut self, modules: Vec<Module>) {
         self.modules = modules;
-        (self.files, self.foreign) = Default::default();
+        (self.files, self.functions) = Default::default();
     }
 
     /// Whether a return address is of a function of a library for C and C++.
-    pub(crate) fn is_of_library(&mut self, code: u64) -> bool {
+    pub(crate) fn is_of_library(&self, code: u64) -> bool {
         self.file(code).is_some_and(|(_, file)| file.is_library)
-    }
-
-    /// The return address in the program's own code, if the access of a sample, which ends at an address, is of a function
-    /// that is not the program's.
-    pub(crate) fn caller(&mut self, end: u64, sample: &Sample) -> Option<u64> {
-        if !self.is_foreign(end) {
-            return None;
-        }
-        self.called_from(sample.ip, sample)
     }
 
     /// The first return address in the program's own code, from an address on at which a sample found its thread.
     pub(crate) fn called_from(&mut self, ip: u64, sample: &Sample) -> Option<u64> {
-        let registers = sample.registers.as_ref()?;
-        let (mut code, mut stack) = (ip, registers.0[Registers::SP]);
-        let mut frame = registers.0[Registers::BP];
-        let mut link = registers.link();
-        for _ in 0..MAX_CALLS {
-            let (module, file) = self.file(code)?;
-            let inside = code.wrapping_sub(module.bias);
-            let step = file.step(inside, stack, frame, link.is_some())?;
-            let back = match step.back {
-                Some(saved) => sample.word(saved)?,
-                None => link?,
-            };
-            let back = code_address(back);
-            // It is the return address of the innermost function alone.
-            link = None;
-            if let Some(saved) = step.frame {
-                frame = sample.word(saved)?;
-            }
-            stack = step.canonical;
-            if !self.is_foreign(back) {
-                self.file(back)?;
-                return Some(back);
-            }
-            // The call, not what follows it.
-            code = back.checked_sub(1)?;
-        }
-        None
+        CallStack::new(ip, sample).own(0, self)
     }
 
     /// Whether an address lies in one of the modules.
@@ -128,47 +102,151 @@ impl Callers {
     }
 
     /// The function that a return address is of.
-    pub(crate) fn name(&mut self, back: u64) -> Option<String> {
+    pub(crate) fn name(&self, back: u64) -> Option<String> {
         let (module, file) = self.file(back)?;
         Some(names::demangled(&file.function(back.wrapping_sub(module.bias))?))
     }
 
     /// Whether an address is part of a function that has a symbol.
-    pub(crate) fn is_named(&mut self, code: u64) -> bool {
-        let named = |(module, file): (Module, Rc<Unwound>)| {
+    pub(crate) fn is_named(&self, code: u64) -> bool {
+        let named = |(module, file): (&Module, Rc<Unwound>)| {
             file.symbol(code.wrapping_sub(module.bias)).is_some()
         };
         self.file(code).is_some_and(named)
     }
 
     /// Where the function begins that an address is of.
-    pub(crate) fn start(&mut self, code: u64) -> Option<u64> {
+    pub(crate) fn start(&self, code: u64) -> Option<u64> {
         let (module, file) = self.file(code)?;
         Some(file.start(code.wrapping_sub(module.bias))?.wrapping_add(module.bias))
     }
 
     /// Whether a return address is of a function that is not the program's.
     pub(crate) fn is_foreign(&mut self, code: u64) -> bool {
-        if let Some(known) = self.foreign.get(&code) {
-            return *known;
-        }
-        let is_foreign = self.file(code).is_some_and(|(module, file)| {
-            let inside = code.wrapping_sub(module.bias);
-            let passes_over = |symbol: String| self.programs.passes_over(&names::function(&symbol));
-            // What the program passes to a library may be inlined there.
-            file.function(inside).is_some_and(passes_over)
-                || file.is_foreign(inside)
-                    && (file.is_library || !self.programs.is_own(&module.path, inside))
-        });
-        self.foreign.insert(code, is_foreign);
-        is_foreign
+        self.function(code).is_foreign
     }
 
-    fn file(&mut self, code: u64) -> Option<(Module, Rc<Unwound>)> {
-        let module = self.modules.iter().find(|it| (it.start..it.end).contains(&code))?.clone();
-        let open = || Rc::new(Unwound::open(Path::new(&module.path)).unwrap_or_default());
-        let file = Rc::clone(self.files.entry(module.path.clone()).or_insert_with(open));
+    /// What the function is that a return address is of.
+    fn function(&mut self, code: u64) -> KnownFunction {
+        if let Some(known) = self.functions.get(&code) {
+            return *known;
+        }
+        let known = self.file(code).map_or_else(KnownFunction::default, |(module, file)| {
+            let inside = code.wrapping_sub(module.bias);
+            let symbol = file.function(inside).unwrap_or_default();
+            let passes_over = || self.programs.passes_over(&names::function(&symbol));
+            // What the program passes to a library may be inlined there.
+            let is_own = || !file.is_library && self.programs.is_own(&module.path, inside);
+            KnownFunction {
+                is_foreign: symbol == FIRST
+                    || !symbol.is_empty() && passes_over()
+                    || file.is_foreign(inside) && !is_own(),
+                is_outermost: OUTERMOST.iter().any(|name| *name == symbol)
+                    || symbol.contains(RUST_OUTERMOST),
+            }
+        });
+        self.functions.insert(code, known);
+        known
+    }
+
+    /// Goes up a stack by one call: the return address, and the caller's frame.
+    fn step(&self, at: &StackFrame, sample: &Sample) -> Option<(u64, StackFrame)> {
+        let (module, file) = self.file(at.code)?;
+        let inside = at.code.wrapping_sub(module.bias);
+        let step = file.step(inside, at.stack, at.frame, at.link.is_some())?;
+        let back = match step.back {
+            Some(saved) => sample.word(saved)?,
+            None => at.link?,
+        };
+        let back = code_address(back);
+        let frame = match step.frame {
+            Some(saved) => sample.word(saved)?,
+            None => at.frame,
+        };
+        // The call, not what follows it.
+        let code = back.checked_sub(1)?;
+        // Only the innermost function has its return address in a register.
+        Some((back, StackFrame { code, stack: step.canonical, frame, link: None }))
+    }
+
+    /// The module that an address lies in, and its file.
+    fn file(&self, code: u64) -> Option<(&Module, Rc<Unwound>)> {
+        let module = self.modules.iter().find(|it| (it.start..it.end).contains(&code))?;
+        let mut files = self.files.borrow_mut();
+        if let Some(file) = files.get(&module.path) {
+            return Some((module, Rc::clone(file)));
+        }
+        let file = Rc::new(Unwound::open(Path::new(&module.path)).unwrap_or_default());
+        files.insert(module.path.clone(), Rc::clone(&file));
         Some((module, file))
+    }
+}
+
+/// What is known of a function.
+#[derive(Debug, Clone, Copy, Default)]
+struct KnownFunction {
+    /// Whether it is not the program's own.
+    is_foreign: bool,
+    /// Whether no function of the program calls it: what a thread or the program begins with.
+    is_outermost: bool,
+}
+
+/// A function that a thread is in, and where it goes on there.
+#[derive(Debug)]
+struct StackFrame {
+    code: u64,
+    stack: u64,
+    /// The frame pointer.
+    frame: u64,
+    /// The return address, if a register has it.
+    link: Option<u64>,
+}
+
+/// The calls that led to where a sample found its thread. They are searched as far as they are asked for.
+#[derive(Debug)]
+pub(crate) struct CallStack<'a> {
+    sample: &'a Sample,
+    /// Return addresses in the program's own code so far, the innermost first.
+    own: Vec<u64>,
+    /// The function to go up from; none where the stack ends, as far as it is known.
+    top: Option<StackFrame>,
+}
+
+impl<'a> CallStack<'a> {
+    /// From an address on.
+    pub(crate) fn new(ip: u64, sample: &'a Sample) -> Self {
+        let frame = |registers: &Registers| StackFrame {
+            code: ip,
+            stack: registers.0[Registers::SP],
+            frame: registers.0[Registers::BP],
+            link: registers.link(),
+        };
+        Self { sample, own: Vec::new(), top: sample.registers.as_ref().map(frame) }
+    }
+
+    /// A return address in the program's own code, by how many others are further inside.
+    pub(crate) fn own(&mut self, which: usize, callers: &mut Callers) -> Option<u64> {
+        while self.own.len() <= which {
+            let back = self.next(callers)?;
+            self.own.push(back);
+        }
+        Some(self.own[which])
+    }
+
+    fn next(&mut self, callers: &mut Callers) -> Option<u64> {
+        for _ in 0..MAX_CALLS {
+            let at = self.top.take()?;
+            if callers.function(at.code.wrapping_add(1)).is_outermost {
+                break;
+            }
+            let (back, caller) = callers.step(&at, self.sample)?;
+            self.top = Some(caller);
+            if !callers.is_foreign(back) {
+                return callers.has(back).then_some(back);
+            }
+        }
+        self.top = None;
+        None
     }
 }
 
@@ -189,6 +267,7 @@ impl Unwound {
         let frames = section.and_then(|it| Some((it.address(), it.data().ok()?.to_vec())));
         let name = path.file_name()?.to_str()?;
         let is_library = names::system_library(name).is_some();
+        let is_go = goroutines::is_go(&file);
         // Libraries are stripped, but for what they export.
         let symbols: Vec<_> = match is_library {
             true => file.dynamic_symbols().collect(),
@@ -201,7 +280,7 @@ impl Unwound {
             .collect();
         functions.sort_unstable_by_key(|(start, ..)| *start);
         let (path, frames) = (path.to_owned(), frames.unwrap_or_default());
-        Some(Self { path, frames, functions, is_library, ..Self::default() })
+        Some(Self { path, frames, functions, is_library, is_go, ..Self::default() })
     }
 
     /// Whether a return address is of a function that is not the program's.
@@ -238,8 +317,8 @@ impl Unwound {
 
     /// The way from the function at an address; `is_leaf` if it has called no other one yet.
     fn step(&self, address: u64, stack: u64, frame: u64, is_leaf: bool) -> Option<CallerStep> {
-        if self.frames.1.is_empty() {
-            // Go has frame pointers, and no such tables.
+        if self.is_go && self.frames.1.is_empty() {
+            // It has frame pointers, and no such tables. Where others have none, that register may hold anything.
             let canonical = frame.checked_add(16)?;
             return Some(CallerStep { canonical, frame: Some(frame), back: Some(canonical - 8) });
         }
@@ -310,38 +389,4 @@ impl Unwound {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_modules_file_is_read_once_until_the_program_has_other_code() {
-        let path = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
-        let module = Module { path, start: 0x1000, end: 0x3000, bias: 0 };
-        let mut callers = Callers::new(vec![module.clone()], Vec::new());
-        let (_, first) = callers.file(0x1000).unwrap();
-        assert!(Rc::ptr_eq(&first, &callers.file(0x2000).unwrap().1));
-        assert!(callers.file(0x3000).is_none());
-        callers.set(vec![module]);
-        assert!(!Rc::ptr_eq(&first, &callers.file(0x1000).unwrap().1));
-    }
-
-    /// This test's own file has tables and symbols.
-    #[test]
-    fn a_file_says_how_to_go_up_from_an_address() {
-        let file = Unwound::open(&std::env::current_exe().unwrap()).unwrap();
-        let (start, end, _) = *file
-            .functions
-            .iter()
-            .find(|(start, ..)| {
-                let name = file.function(start + 1).unwrap_or_default();
-                name.contains("a_file_says_how_to_go_up_from_an_address")
-            })
-            .unwrap();
-        assert!(start < end && !file.is_foreign(start + 1));
-        // At its first instruction the return address lies on top of the stack, or is in a register.
-        let is_on_stack = Registers::default().link().is_none();
-        let (canonical, back) = if is_on_stack { (0x1008, Some(0x1000)) } else { (0x1000, None) };
-        let step = file.step(start, 0x1000, 0x2000, !is_on_stack).unwrap();
-        assert_eq!((step.canonical, step.frame, step.back), (canonical, None, back));
-    }
-}
+pub(crate) mod tests;

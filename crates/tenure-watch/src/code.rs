@@ -2,9 +2,10 @@
 
 use rustc_hash::FxHashMap;
 use tenure_model::Access;
+use tenure_model::recording::UseCallers;
 
 use crate::arch::{Instruction, Stop, data_address};
-use crate::callers::Callers;
+use crate::callers::{CallStack, Callers};
 use crate::sys::Sample;
 use crate::sys::perf::WATCHED_BYTES;
 use crate::sys::process::LiveProcess;
@@ -15,6 +16,8 @@ use crate::walk::RingWalk;
 pub(crate) struct Touch {
     /// The address after the instruction; that of the call where it is of a library.
     pub(crate) code: u64,
+    /// From where the function that this is in was called.
+    pub(crate) callers: UseCallers,
     pub(crate) access: Access,
     pub(crate) address: u64,
     pub(crate) size: u8,
@@ -46,6 +49,7 @@ impl InstructionCache {
     pub(crate) fn touched(
         &mut self,
         sample: &Sample,
+        calls: &mut CallStack<'_>,
         process: &LiveProcess,
         callers: &mut Callers,
     ) -> Result<Option<Touch>, Lost> {
@@ -56,7 +60,7 @@ impl InstructionCache {
         let address = address(&instruction, sample)
             .or_else(|| self.walked(&instruction, sample, process))
             .ok_or(Lost)?;
-        Ok(Some(found(touch(&instruction, address), sample, callers)))
+        Ok(Some(found(touch(&instruction, address), calls, callers)))
     }
 
     /// Where an instruction loaded from that walks along a list.
@@ -84,7 +88,8 @@ impl InstructionCache {
         let address = address(&instruction, sample);
         let is_of_word = |it: &u64| *it < word.end && it + u64::from(instruction.size) > word.start;
         let address = address.filter(is_of_word).unwrap_or(word.start);
-        Some(found(touch(&instruction, address), sample, callers))
+        let mut calls = CallStack::new(sample.ip, sample);
+        Some(found(touch(&instruction, address), &mut calls, callers))
     }
 
     fn met(&mut self, stop: Stop, ip: u64, process: &LiveProcess) -> Option<Instruction> {
@@ -95,8 +100,15 @@ impl InstructionCache {
 }
 
 /// An access as a reader finds it: in the program, where that calls a lock or an atomic operation.
-fn found(touch: Touch, sample: &Sample, callers: &mut Callers) -> Touch {
-    let Some(code) = callers.caller(touch.code, sample) else { return touch };
+fn found(touch: Touch, calls: &mut CallStack<'_>, callers: &mut Callers) -> Touch {
+    let inner = match callers.is_foreign(touch.code) {
+        true => calls.own(0, callers),
+        false => None,
+    };
+    let first = usize::from(inner.is_some());
+    let mut outer = |which| calls.own(first + which, callers).unwrap_or(0);
+    let touch = Touch { callers: [outer(0), outer(1)], ..touch };
+    let Some(code) = inner else { return touch };
     // Without optimisation Rust's atomic operations are calls. A lock of the C library has plain words beside it.
     let access = match (touch.access, callers.is_of_library(touch.code)) {
         (Access::Read, false) => Access::Load,
@@ -114,5 +126,31 @@ fn address(instruction: &Instruction, sample: &Sample) -> Option<u64> {
 
 fn touch(instruction: &Instruction, address: u64) -> Touch {
     let &Instruction { access, size, is_polled, .. } = instruction;
-    Touch { code: instruction.end(), access, address, size, is_polled }
+    let (code, callers) = (instruction.end(), Default::default());
+    Touch { code, callers, access, address, size, is_polled }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::callers::tests::{inside, program, sample};
+
+    #[test]
+    fn callers_are_those_of_the_programs_function_also_where_that_calls_a_lock() {
+        let functions = ["bump", "often", "serve"].map(|name| (name, Some(1)));
+        let sample = sample(&[inside(1), inside(2), inside(2)]);
+        let found_in = |name| {
+            let mut functions = functions;
+            functions[0].0 = name;
+            let code = inside(0);
+            let (access, address, size) = (Access::Write, 0x1000, 8);
+            let touch = Touch { code, callers: [0; 2], access, address, size, is_polled: false };
+            let mut calls = CallStack::new(sample.ip, &sample);
+            let touch = found(touch, &mut calls, &mut program(&functions));
+            (touch.code, touch.callers)
+        };
+        assert_eq!(found_in("bump"), (inside(0), [inside(1), inside(2)]));
+        assert_eq!(found_in("pthread_mutex_lock"), (inside(1), [inside(2), inside(2)]));
+        assert_eq!(found_in("main"), (inside(0), [0, 0]));
+    }
 }

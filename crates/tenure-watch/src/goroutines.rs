@@ -5,7 +5,7 @@
 
 use std::fs::File;
 
-use object::{Object as _, ReadCache};
+use object::ReadCache;
 
 use crate::arch::Registers;
 use crate::sys::Sample;
@@ -19,13 +19,11 @@ pub(crate) struct Goroutines {
 
 impl Goroutines {
     pub(crate) fn of(process: &LiveProcess) -> Self {
-        let is_go = || {
+        let of_program = || {
             let cache = ReadCache::new(File::open(process.program()?).ok()?);
-            let file = object::File::parse(&cache).ok()?;
-            // The table of functions, which stripped programs have too.
-            file.section_by_name(".gopclntab").map(|_| ())
+            Some(is_go(&object::File::parse(&cache).ok()?))
         };
-        Self { is_go: is_go().is_some() }
+        Self { is_go: of_program().unwrap_or(false) }
     }
 
     /// The goroutine that a thread ran; `None` in other programs, and in C code. `word` reads the program's memory.
@@ -37,6 +35,11 @@ impl Goroutines {
         let is_on_its_stack = (low..=high).contains(&registers.0[Registers::SP]);
         (goroutine != 0 && is_on_its_stack).then_some(goroutine)
     }
+}
+
+/// Whether a program is Go's, by its table of functions, which stripped programs have too.
+pub(crate) fn is_go<'a>(file: &impl object::Object<'a>) -> bool {
+    file.section_by_name(".gopclntab").is_some()
 }
 
 #[cfg(test)]

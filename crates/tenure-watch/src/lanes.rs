@@ -97,7 +97,7 @@ pub(crate) fn merge(entries: &mut Vec<Entry>, lives: &FxHashMap<u32, Life>) -> V
     for entry in entries.iter_mut() {
         entry.thread = apart[stands[places[&entry.thread]]].thread;
     }
-    let key = |it: &Entry| (it.thread, it.offset, it.size, it.access, it.code);
+    let key = |it: &Entry| (it.thread, it.offset, it.size, it.access, it.code, it.callers);
     entries.sort_by_key(key);
     entries.dedup_by(|other, one| {
         let is_same = key(one) == key(other);
@@ -120,6 +120,7 @@ mod tests {
             size: 8,
             access: Write,
             code: 1,
+            callers: [0; 2],
             count: 10,
             gaps: Gaps::default(),
         };
@@ -134,6 +135,27 @@ mod tests {
     fn threads_that_follow_each_other_are_one() {
         let lives = [(1, 0, 5), (2, 6, 9), (3, 10, 12)];
         assert_eq!(merged(&[(1, 0), (2, 0), (3, 8)], &lives), (vec![(1, 0, 20), (1, 8, 10)], 1));
+    }
+
+    #[test]
+    fn what_threads_do_that_count_as_one_stays_apart_by_its_callers() {
+        let entry = |thread, caller| Entry {
+            thread,
+            offset: 0,
+            size: 8,
+            access: Write,
+            code: 1,
+            callers: [caller, 0],
+            count: 10,
+            gaps: Gaps::default(),
+        };
+        let mut entries = vec![entry(1, 8), entry(2, 9), entry(3, 8)];
+        let lives = [(1, 0), (2, 2), (3, 4)];
+        let life = |first| Life { first, last: first + 1, ran_ns: 1 };
+        merge(&mut entries, &lives.map(|(id, first)| (id, life(first))).into_iter().collect());
+        let counts: Vec<_> =
+            entries.iter().map(|it| (it.thread, it.callers[0], it.count)).collect();
+        assert_eq!(counts, [(1, 8, 20), (1, 9, 10)]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use tenure_analyze::possible::{self, Share};
 use tenure_analyze::proportion::interval;
 use tenure_model::Access;
-use tenure_model::recording::{self as record, Entry, Gaps, Possible};
+use tenure_model::recording::{self as record, Entry, Gaps, Possible, UseCallers};
 
 use crate::arch::USER_END;
 use crate::code::{Lost, Touch};
@@ -28,6 +28,9 @@ const MIN_HITS: u64 = 8;
 const PROBES_TO_KNOW: u64 = 40;
 const PROBES_TO_CLEAR: u64 = 160;
 const MAX_PATIENCE: u64 = 40;
+
+/// Uses of a line that are told apart by their callers.
+const MAX_USES: usize = 1024;
 
 /// Bytes of a word that is watched.
 const WORD: u8 = 8;
@@ -114,6 +117,7 @@ struct UseKey {
     size: u8,
     access: Access,
     code: u64,
+    callers: UseCallers,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -147,7 +151,7 @@ impl WatchedLines {
         let touch = touch.ok()?.filter(|touch| touch.address < USER_END)?;
         let (start, key) = self.key(thread, touch);
         let line = self.lines.entry(start).or_default();
-        line.seen.entry(key).or_default().samples += 1;
+        line.counts(key).samples += 1;
         line.samples += 1;
         line.polled += u64::from(touch.is_polled);
         line.last = (thread, cpu);
@@ -158,7 +162,7 @@ impl WatchedLines {
     pub(crate) fn hit(&mut self, thread: u32, touch: &Touch) {
         let (start, key) = self.key(thread, touch);
         let line = self.lines.entry(start).or_default();
-        line.seen.entry(key).or_default().hits += 1;
+        line.counts(key).hits += 1;
         line.exposed.entry((thread, key.word())).or_default().hits += 1;
     }
 
@@ -189,8 +193,9 @@ impl WatchedLines {
 
     fn key(&self, thread: u32, touch: &Touch) -> (u64, UseKey) {
         let inside = touch.address % self.line_bytes;
-        let &Touch { access, code, size, .. } = touch;
-        (touch.address - inside, UseKey { thread, offset: offset(inside), size, access, code })
+        let &Touch { access, code, callers, size, .. } = touch;
+        let key = UseKey { thread, offset: offset(inside), size, access, code, callers };
+        (touch.address - inside, key)
     }
 
     pub(crate) fn get_mut(&mut self, start: u64) -> Option<&mut WatchedLine> {
@@ -339,6 +344,13 @@ impl WatchedLines {
 }
 
 impl WatchedLine {
+    /// What was seen of a use. Where a line has very many, callers are told apart no more.
+    fn counts(&mut self, key: UseKey) -> &mut UseCounts {
+        let is_full = self.seen.len() >= MAX_USES && !self.seen.contains_key(&key);
+        let callers = if is_full { UseCallers::default() } else { key.callers };
+        self.seen.entry(UseKey { callers, ..key }).or_default()
+    }
+
     /// The most that it may cost of the time that could be seen, by so many samples in all: the part of them that lies here, times
     /// the part of its arms that `met` another thread. Of both the upper end of an interval with 97.5 % on that side, so 95 % of both.
     fn most(&self, met: u64, all: u64, is_shared: bool) -> f64 {
@@ -403,9 +415,9 @@ impl WatchedLine {
             };
             let count = (rate * part * *ran_ns as f64 / 1e9).round() as u64;
             if count > 0 {
-                let &UseKey { offset, size, code, .. } = key;
-                let gaps = Gaps::default();
-                entries.push(Entry { thread: *id, offset, size, access, code, count, gaps });
+                let &UseKey { offset, size, code, callers, .. } = key;
+                let (thread, gaps) = (*id, Gaps::default());
+                entries.push(Entry { thread, offset, size, access, code, callers, count, gaps });
             }
         }
         entries
@@ -428,7 +440,7 @@ mod tests {
     const LINE: u64 = 0x1000;
 
     fn touch(access: Access, word: u64, code: u64) -> Touch {
-        Touch { code, access, address: LINE + word * 8, size: 8, is_polled: false }
+        Touch { code, callers: [0; 2], access, address: LINE + word * 8, size: 8, is_polled: false }
     }
 
     /// A probe of a word that a thread hits twice, after so many nanoseconds each.
@@ -438,13 +450,16 @@ mod tests {
         lines.exposed(touch.address, thread, 2 * nanoseconds);
     }
 
-    /// How often a second each thread did each thing: two threads that run for a second.
-    fn rates(lines: &WatchedLines) -> BTreeMap<(u32, Access, u8), f64> {
+    /// What two threads did that run for a second.
+    fn entries(lines: &WatchedLines) -> Vec<Entry> {
         let life = Life { first: 0, last: 1_000_000_000, ran_ns: 1_000_000_000 };
         let threads = [1, 2].map(|id| (id, (id, life))).into_iter().collect();
-        let line = &lines.lines[&LINE];
-        let entries = line.entries(&threads, &|thread| lines.seen(thread));
-        entries
+        lines.lines[&LINE].entries(&threads, &|thread| lines.seen(thread))
+    }
+
+    /// How often a second each thread did each thing.
+    fn rates(lines: &WatchedLines) -> BTreeMap<(u32, Access, u8), f64> {
+        entries(lines)
             .into_iter()
             .map(|it| ((it.thread, it.access, it.offset / 8), it.count as f64))
             .collect()
@@ -468,6 +483,23 @@ mod tests {
         assert_eq!(rates[&(1, Access::CompareExchange, 0)], 5e6);
         assert_eq!(rates[&(1, Access::Write, 1)], 5e6);
         assert_eq!(rates[&(2, Access::Write, 2)], 5e6);
+    }
+
+    #[test]
+    fn a_use_is_told_apart_by_its_callers() {
+        let mut lines = WatchedLines::new(64, false);
+        let called =
+            |from, times| (Touch { callers: [from, 0], ..touch(Access::Add, 0, 1) }, times);
+        for (touch, times) in [called(8, 9), called(9, 1)] {
+            (0..times).for_each(|_| probe(&mut lines, 1, &touch, 30_000));
+        }
+        let counts = entries(&lines).into_iter().map(|it| (it.callers[0], it.count));
+        let counts: Vec<(u64, u64)> = counts.collect();
+        let [(8, often), (9, seldom)] = counts[..] else { panic!("{counts:?}") };
+        assert_eq!((often as f64 / seldom as f64).round(), 9.0);
+        // A function that is called from everywhere does not take all memory.
+        (1..).take(2 * MAX_USES).for_each(|from| lines.hit(1, &called(from, 1).0));
+        assert_eq!(lines.lines[&LINE].seen.len(), MAX_USES + 1);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use tenure_model::{Coverage, Ended};
 
 use crate::backend::{Backend, Trouble};
 use crate::breakpoints::{self, Exposure, covered};
-use crate::callers::Callers;
+use crate::callers::{CallStack, Callers};
 use crate::check;
 use crate::code::InstructionCache;
 use crate::cost::Allowance;
@@ -215,8 +215,10 @@ impl Session {
                 continue;
             }
             self.counts.samples += 1;
-            self.waits.at_work(&sample, &mut self.callers);
-            let touch = self.code.touched(&sample, &self.process, &mut self.callers);
+            let mut calls = CallStack::new(sample.ip, &sample);
+            self.waits.at_work(&sample, &mut calls, &mut self.callers);
+            let callers = &mut self.callers;
+            let touch = self.code.touched(&sample, &mut calls, &self.process, callers);
             self.counts.attributed += u64::from(matches!(touch, Ok(Some(_))));
             self.counts.unaddressed += u64::from(touch.is_err());
             let touch = touch.as_ref().map(Option::as_ref).map_err(|lost| *lost);

@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use tenure_model::TimeCause;
 use tenure_model::recording::{WaitReason, Waits};
 
-use crate::callers::Callers;
+use crate::callers::{CallStack, Callers};
 use crate::sys::Sample;
 use crate::sys::machine::{self, ProcessorUsage};
 use crate::sys::process::{self, LiveProcess, Scheduled};
@@ -211,8 +211,13 @@ impl WaitSampler {
     }
 
     /// Notes where a thread runs the program's code.
-    pub(crate) fn at_work(&mut self, sample: &Sample, callers: &mut Callers) {
-        self.places.sampled(sample, callers);
+    pub(crate) fn at_work(
+        &mut self,
+        sample: &Sample,
+        calls: &mut CallStack<'_>,
+        callers: &mut Callers,
+    ) {
+        self.places.sampled(sample.ip, calls, callers);
     }
 
     /// Asks the threads. `last_code` says where a thread was sampled last.

@@ -329,6 +329,7 @@ mod tests {
             access,
             code,
             threads: THREADS.iter().map(|thread| (*thread, count)).collect(),
+            callers: BTreeMap::new(),
             gaps: THREADS
                 .iter()
                 .map(|thread| (*thread, Gaps { count: 10, nanoseconds: 10 * gap }))

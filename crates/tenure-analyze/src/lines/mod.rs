@@ -10,7 +10,7 @@ mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tenure_model::recording::{Gaps, Line, Possible, Process};
+use tenure_model::recording::{Entry, Gaps, Line, Possible, Process, UseCallers};
 use tenure_model::{Access, Kind, Role};
 
 pub(crate) use kind::USES_BY_TRY;
@@ -154,11 +154,40 @@ pub struct CodeUse {
     pub code: u64,
     /// How often, by [`Thread::id`](tenure_model::recording::Thread::id).
     pub threads: BTreeMap<u32, u64>,
+    /// How often of these from where its function was called, as far as stacks said it.
+    pub callers: BTreeMap<(u32, UseCallers), u64>,
     /// How long each was then away from the line, as far as that was timed.
     pub gaps: BTreeMap<u32, Gaps>,
 }
 
 impl CodeUse {
+    /// What an entry did, not counted yet.
+    fn new(entry: &Entry) -> Self {
+        let (threads, callers, gaps) = Default::default();
+        Self { access: entry.access, code: entry.code, threads, callers, gaps }
+    }
+
+    fn add(&mut self, entry: &Entry) {
+        *self.threads.entry(entry.thread).or_default() += entry.count;
+        if entry.callers != UseCallers::default() {
+            *self.callers.entry((entry.thread, entry.callers)).or_default() += entry.count;
+        }
+        if entry.gaps.count > 0 {
+            self.gaps.entry(entry.thread).or_default().add(entry.gaps);
+        }
+    }
+
+    /// How often a thread did it from where, also for what no stack said.
+    pub(crate) fn callers_of(&self, thread: u32) -> Vec<(UseCallers, u64)> {
+        let of = (thread, UseCallers::default())..=(thread, [u64::MAX; 2]);
+        let mut all: Vec<_> =
+            self.callers.range(of).map(|((_, from), count)| (*from, *count)).collect();
+        let known: u64 = all.iter().map(|(_, count)| count).sum();
+        let rest = self.threads.get(&thread).copied().unwrap_or(0).saturating_sub(known);
+        all.extend((rest > 0).then_some((UseCallers::default(), rest)));
+        all
+    }
+
     /// Sum over all threads.
     #[must_use]
     pub fn count(&self) -> u64 {

@@ -21,12 +21,12 @@ pub(crate) fn done<'a>(
     threads: impl IntoIterator<Item = &'a (u32, u64)>,
 ) -> CodeUse {
     let threads = threads.into_iter().copied().collect();
-    CodeUse { access, code, threads, gaps: BTreeMap::new() }
+    CodeUse { access, code, threads, callers: BTreeMap::new(), gaps: BTreeMap::new() }
 }
 
 pub(crate) fn entry((thread, offset, access, code): Did) -> Entry {
     let (size, count, gaps) = (8, MILLION, Gaps::default());
-    Entry { thread, offset, size, access, code, count, gaps }
+    Entry { thread, offset, size, access, code, callers: [0; 2], count, gaps }
 }
 
 pub(crate) fn line(address: u64, allocation: Option<(u64, i64)>, did: &[Did]) -> Line {
@@ -230,7 +230,7 @@ fn a_lock_that_one_thread_tries_in_vain_guards_what_both_use() {
 #[test]
 fn elements_that_belong_to_threads_are_one_word_with_a_stride() {
     // Four elements of 24 bytes: the last begins on the next line.
-    let lines = vec![
+    let mut lines = vec![
         line(
             0x1000,
             Some((96, 0)),
@@ -245,6 +245,8 @@ fn elements_that_belong_to_threads_are_one_word_with_a_stride() {
         ),
         line(0x1040, Some((96, 64)), &[(4, 8, WRITE, 1), (4, 16, READ, 2)]),
     ];
+    lines[0].entries[0].callers = [7, 8];
+    lines[1].entries[0].callers = [9, 8];
     let found = contended(&process(lines));
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!(found[0].kind, Kind::FalseSharing);
@@ -258,6 +260,7 @@ fn elements_that_belong_to_threads_are_one_word_with_a_stride() {
     let written = &folded[0];
     assert_eq!((written.offset, written.uses.len()), (0, 1));
     assert_eq!(written.uses[0].threads.len(), 4);
+    assert_eq!(written.uses[0].callers, [((1, [7, 8]), MILLION), ((4, [9, 8]), MILLION)].into());
 }
 
 #[test]

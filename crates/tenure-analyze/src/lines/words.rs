@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::frequent::frequent;
 use super::{CodeUse, Elements, Meaning, UsedWord};
 use tenure_model::Access;
-use tenure_model::recording::{Entry, Gaps, Process};
+use tenure_model::recording::{Entry, Process};
 
 /// Instructions with less than this part of all accesses are how objects are made and freed, or how results are read.
 const SIGNIFICANT: f64 = 0.005;
@@ -14,7 +14,7 @@ const SIGNIFICANT: f64 = 0.005;
 pub(super) fn words(process: &Process, lines: &[usize]) -> Vec<UsedWord> {
     /// Offset, size, access and code.
     type Key = (i64, u64, Access, u64);
-    let mut uses: BTreeMap<Key, BTreeMap<u32, (u64, Gaps)>> = BTreeMap::new();
+    let mut uses: BTreeMap<Key, CodeUse> = BTreeMap::new();
     let lines_used = lines.iter().map(|&line| &process.lines[line]);
     // Of all words together: in a large array no single word has much.
     let frequent = frequent(lines_used.clone(), SIGNIFICANT);
@@ -27,9 +27,7 @@ pub(super) fn words(process: &Process, lines: &[usize]) -> Vec<UsedWord> {
                 entry.access,
                 entry.code,
             );
-            let (count, gaps) = uses.entry(key).or_default().entry(entry.thread).or_default();
-            *count += entry.count;
-            gaps.add(entry.gaps);
+            uses.entry(key).or_insert_with(|| CodeUse::new(entry)).add(entry);
         }
     }
     let mut ranges: Vec<(i64, u64)> =
@@ -45,16 +43,11 @@ pub(super) fn words(process: &Process, lines: &[usize]) -> Vec<UsedWord> {
             _ => {}
         }
     }
-    for ((offset, size, access, code), by_thread) in uses {
-        let threads = by_thread.iter().map(|(&thread, (count, _))| (thread, *count));
-        let threads: BTreeMap<_, _> = threads.collect();
-        // After an access to several words the thread is away once.
-        let timed = by_thread.into_iter().filter(|(_, (_, gaps))| gaps.count > 0);
-        let mut gaps: BTreeMap<_, _> = timed.map(|(thread, (_, gaps))| (thread, gaps)).collect();
+    for ((offset, size, ..), mut use_) in uses {
         for start in words.met(offset, size) {
-            let its = CodeUse { access, code, threads: threads.clone(), gaps: gaps.clone() };
-            words.at(start).uses.push(its);
-            gaps.values_mut().for_each(|gaps| gaps.nanoseconds = 0);
+            words.at(start).uses.push(use_.clone());
+            // After an access to several words the thread is away once.
+            use_.gaps.values_mut().for_each(|gaps| gaps.nanoseconds = 0);
         }
     }
     let shared = shared(process, lines);
@@ -209,6 +202,9 @@ fn add(word: &mut UsedWord, use_: &CodeUse) {
     };
     for (thread, count) in &use_.threads {
         *known.threads.entry(*thread).or_default() += count;
+    }
+    for (caller, count) in &use_.callers {
+        *known.callers.entry(*caller).or_default() += count;
     }
     for (thread, gaps) in &use_.gaps {
         known.gaps.entry(*thread).or_default().add(*gaps);

@@ -15,7 +15,7 @@ use wildmatch::WildMatchPattern;
 
 use super::source::SourceFiles;
 
-use tenure_model::recording::{Function, Module};
+use tenure_model::recording::{Function, Module, UseCallers};
 
 /// The programs and libraries of a run, each opened once.
 #[derive(Debug, Default)]
@@ -240,12 +240,23 @@ impl<'a> ProcessNames<'a> {
         Some((program, Rc::clone(pointed)))
     }
 
-    /// The functions that a return address is inlined into, in which the one of [`code`](Self::code) is not: its callers, the
-    /// innermost first.
-    pub(crate) fn callers(&self, address: u64) -> Vec<Code> {
+    /// The callers of the function of [`code`](Self::code), the innermost first: those that it is inlined into, and then those at
+    /// the return addresses `from`.
+    pub(crate) fn callers(&self, address: u64, from: UseCallers) -> Vec<Code> {
+        let inlined = self.callers_at(address).into_iter().skip(1);
+        let called =
+            from.into_iter().filter(|back| *back != 0).flat_map(|back| self.callers_at(back));
+        inlined.chain(called).take(MAX_CALLERS).collect()
+    }
+
+    /// The program's functions at a return address, the innermost first. Without debugging information it is the symbol's.
+    fn callers_at(&self, address: u64) -> Vec<Code> {
         let frames = self.frames(address);
-        let own = frames.iter().filter(|frame| self.programs.shows(frame)).skip(1);
-        own.take(MAX_CALLERS).map(|frame| self.code_of(frame, address)).collect()
+        let is_shown = |frame: &&Frame| match frames.len() {
+            1 if frame.file.is_none() => !self.programs.passes_over(&frame.function),
+            _ => self.programs.shows(frame),
+        };
+        frames.iter().filter(is_shown).map(|frame| self.code_of(frame, address)).collect()
     }
 
     /// When the module was built that an address lies in.

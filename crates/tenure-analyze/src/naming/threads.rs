@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use tenure_model::recording::{Line, Process, Thread};
+use tenure_model::recording::{Line, Process, Thread, UseCallers};
 use tenure_model::{Access, Code, Use};
 
 use super::names::ProcessNames;
@@ -115,14 +115,18 @@ impl<'a> Groups<'a> {
         let mut all: BTreeMap<Key, MergedUse> = BTreeMap::new();
         for use_ in word.uses.iter().filter(|use_| is_reported(use_.access)) {
             let code = names.code(use_.code);
-            let callers = names.callers(use_.code);
+            let mut called: BTreeMap<UseCallers, Vec<Code>> = BTreeMap::new();
             for (&thread, &count) in &use_.threads {
                 let line = code.clone().map(|code| (code.function, code.line));
                 let key = (self.name(thread).to_owned(), use_.access, line);
                 let first = || MergedUse { code: code.clone(), ..MergedUse::default() };
                 let merged = all.entry(key).or_insert_with(first);
                 *merged.threads.entry(thread).or_default() += count;
-                merged.add_callers(&callers, count);
+                for (from, count) in use_.callers_of(thread) {
+                    let callers = called.entry(from);
+                    let callers = callers.or_insert_with(|| names.callers(use_.code, from));
+                    merged.add_callers(callers, count);
+                }
             }
         }
         let mut uses: Vec<_> = all
@@ -160,7 +164,8 @@ struct MergedUse {
     code: Option<Code>,
     /// How often each thread does it.
     threads: BTreeMap<u32, u64>,
-    /// How often it is done for each list of callers: the line may be inlined into many functions.
+    /// How often it is done for each list of callers: the line may be inlined into many functions, and its function be called from
+    /// many.
     callers: Vec<(Vec<Code>, u64)>,
 }
 
@@ -172,10 +177,29 @@ impl MergedUse {
         }
     }
 
-    /// The callers for which it is done most.
+    /// The callers, as far as it is mostly done for the same ones.
     fn main_callers(&self) -> Vec<Code> {
-        let most = self.callers.iter().rev().max_by_key(|(_, count)| *count);
-        most.map(|(callers, _)| callers.clone()).unwrap_or_default()
+        /// With two callers alike, either would seem to be the only one.
+        const MAIN: f64 = 0.6;
+        let mut main: Vec<Code> = Vec::new();
+        loop {
+            let mut of = 0;
+            let mut next: Vec<(&Code, u64)> = Vec::new();
+            for (callers, count) in self.callers.iter().filter(|(it, _)| it.starts_with(&main)) {
+                of += count;
+                let Some(caller) = callers.get(main.len()) else { continue };
+                match next.iter_mut().find(|(known, _)| *known == caller) {
+                    Some((_, sum)) => *sum += count,
+                    None => next.push((caller, *count)),
+                }
+            }
+            match next.into_iter().max_by_key(|(_, count)| *count) {
+                Some((caller, count)) if count as f64 >= MAIN * of as f64 => {
+                    main.push(caller.clone());
+                }
+                _ => return main,
+            }
+        }
     }
 }
 
@@ -188,33 +212,70 @@ pub(crate) fn is_reported(access: Access) -> bool {
 mod tests {
     use super::*;
     use crate::lines::tests::entry;
-    use crate::lines::tests::{done, word};
     use crate::naming::names::Programs;
     use tenure_debuginfo::program::Frame;
     use tenure_model::recording::{Entry, Module};
 
-    #[test]
-    fn a_use_by_several_instructions_has_the_callers_for_which_it_is_done_most() {
-        let frame = |function: &str, line| Frame {
-            function: function.to_owned(),
+    /// The callers that a use is shown with: of a function that is inlined or called. (address, its functions) and what
+    /// is done by (code, return addresses, count).
+    fn shown_callers(frames: &[(u64, &[&str])], uses: &[(u64, UseCallers, u64)]) -> Vec<String> {
+        let frame = |function: &&str| Frame {
+            function: (*function).to_owned(),
             file: Some("src/main.rs".to_owned()),
-            line,
+            line: 1,
         };
-        let inlined = |caller| vec![frame("add", 1), frame(caller, 9)];
-        // The loop of one caller is unrolled.
-        let frames = [(1, "once"), (2, "often"), (3, "often")];
-        let programs =
-            Programs::with_frames("a", frames.map(|(address, caller)| (address, inlined(caller))));
-        let modules = [Module { path: "a".to_owned(), start: 0, end: 9, bias: 0 }];
+        let frames = frames.iter().map(|(at, all)| (*at, all.iter().map(frame).collect()));
+        let programs = Programs::with_frames("a", frames);
+        let modules = [Module { path: "a".to_owned(), start: 0, end: 99, bias: 0 }];
         let names = ProcessNames::new(&modules, &[], &programs);
         let process = Process::default();
-        let groups = Groups::of(&process, &names);
-        let add = |code, count| done(Access::Add, code, &[(1, count)]);
-        let uses = groups.uses(&word(0, [add(1, 50), add(2, 30), add(3, 30)]), &names);
+        let entries = uses.iter().map(|&(code, callers, count)| Entry {
+            callers,
+            count,
+            ..entry((1, 0, Access::Add, code))
+        });
+        let line = Line { entries: entries.collect(), ..lines::tests::line(0, None, &[]) };
+        let found = lines::contended(&lines::tests::process(vec![line]));
+        let uses = Groups::of(&process, &names).uses(&found[0].words[0], &names);
         let [only] = &uses[..] else { panic!("{uses:?}") };
-        assert_eq!((&*only.code.as_ref().unwrap().function, only.per_second), ("add", 110.0));
-        let callers: Vec<_> = only.callers.iter().map(|code| &*code.function).collect();
-        assert_eq!(callers, ["often"]);
+        assert_eq!(only.code.as_ref().unwrap().function, "add");
+        only.callers.iter().map(|code| code.function.clone()).collect()
+    }
+
+    #[test]
+    fn a_use_by_several_instructions_has_the_callers_for_which_it_is_done_most() {
+        // The loop of one caller is unrolled.
+        let frames: [(u64, &[&str]); 3] =
+            [(1, &["add", "once"]), (2, &["add", "often"]), (3, &["add", "often"])];
+        let uses = |once, often| [(1, [0; 2], once), (2, [0; 2], often), (3, [0; 2], often)];
+        assert_eq!(shown_callers(&frames, &uses(50, 40)), ["often"]);
+        assert!(shown_callers(&frames, &uses(80, 41)).is_empty(), "neither is the caller");
+    }
+
+    #[test]
+    fn a_function_that_is_called_has_the_callers_that_call_it_most() {
+        let frames: [(u64, &[&str]); 5] = [
+            (1, &["add"]),
+            (10, &["seldom"]),
+            (20, &["often"]),
+            (30, &["serve", "main"]),
+            (40, &["admin"]),
+        ];
+        for (about, uses, expected) in [
+            ("nine of ten", &[([10, 30], 1), ([20, 30], 9)][..], &["often", "serve"][..]),
+            ("the first call is inlined into another", &[([30, 20], 9)], &["serve", "main"]),
+            ("its caller is called from two", &[([20, 30], 5), ([20, 40], 5)], &["often"]),
+            ("two callers alike", &[([10, 30], 11), ([20, 30], 10)], &[]),
+            ("most stacks are not known", &[([0, 0], 5), ([20, 30], 5)], &[]),
+            ("a caller without one", &[([20, 0], 9), ([20, 30], 1)], &["often"]),
+            ("no caller of the program", &[([0, 0], 9)], &[]),
+        ] {
+            let uses: Vec<_> = uses.iter().map(|(from, count)| (1, *from, *count)).collect();
+            assert_eq!(shown_callers(&frames, &uses), expected, "{about}");
+        }
+        // What it is inlined into comes first.
+        let frames: [(u64, &[&str]); 2] = [(1, &["add", "push"]), (20, &["often", "serve"])];
+        assert_eq!(shown_callers(&frames, &[(1, [20, 0], 9)]), ["push", "often"]);
     }
 
     #[test]

@@ -82,6 +82,7 @@ mod tests {
                     access: *access,
                     code: 1,
                     threads: [(1, 9_000), (2, 9_000)].into(),
+                    callers: BTreeMap::new(),
                     gaps: BTreeMap::new(),
                 })
                 .collect(),

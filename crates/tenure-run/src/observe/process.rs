@@ -258,6 +258,7 @@ fn recorded(entry: &Entry) -> Option<record::Entry> {
         size: entry.size(),
         access: access(entry.access()?),
         code: entry.code,
+        callers: Default::default(),
         count: entry.count,
         gaps: Gaps { count: entry.gaps.into(), nanoseconds: entry.gaps_ns },
     })

@@ -5,8 +5,7 @@ use std::cmp::Reverse;
 use rustc_hash::FxHashMap;
 use tenure_model::recording::WorkPlace;
 
-use crate::callers::Callers;
-use crate::sys::Sample;
+use crate::callers::{CallStack, Callers};
 
 /// Places that are remembered, at most.
 const MAX_PLACES: usize = 4096;
@@ -17,12 +16,12 @@ pub(super) struct WorkPlaces(FxHashMap<(u64, Option<u64>), u64>);
 
 impl WorkPlaces {
     /// A sample of a thread that was not in the kernel.
-    pub(super) fn sampled(&mut self, sample: &Sample, callers: &mut Callers) {
-        let outer = callers.called_from(sample.ip, sample);
+    pub(super) fn sampled(&mut self, ip: u64, calls: &mut CallStack<'_>, callers: &mut Callers) {
+        let outer = calls.own(0, callers);
         let key = match outer {
             // What a library does is the work of those who call it.
-            Some(back) if callers.is_foreign(sample.ip) => (back, None),
-            outer => (sample.ip, outer),
+            Some(back) if callers.is_foreign(ip) => (back, None),
+            outer => (ip, outer),
         };
         if self.0.len() < MAX_PLACES || self.0.contains_key(&key) {
             *self.0.entry(key).or_default() += 1;
