@@ -2,6 +2,7 @@
 #![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 #![cfg(not(sanitized))]
 
+mod called;
 mod causes;
 mod crowd;
 mod life;

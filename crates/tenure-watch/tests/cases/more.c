@@ -61,6 +61,27 @@ static void neighbours(void) {
     run(use, objects, sizeof objects[0]);
 }
 
+/* A function that one caller calls nine times as often as another. No call is the last thing that its caller does. */
+static Word called __attribute__((aligned(LINE)));
+static __attribute__((noinline)) void bump(void) { __atomic_fetch_add(&called, 1, __ATOMIC_RELAXED); }
+static __attribute__((noinline)) void often(void) {
+    for (int i = 0; i < 9; i++)
+        bump();
+    __asm__ volatile("");
+}
+static __attribute__((noinline)) void seldom(void) {
+    bump();
+    __asm__ volatile("");
+}
+static void *call(void *unused) {
+    for (;;) {
+        often();
+        seldom();
+    }
+    return unused;
+}
+static void calls(void) { run(call, (void *)&called, 0); }
+
 /* Controls: a thread-local counter, cache misses, work without memory, and a flag that is read often and written rarely. */
 static __thread Word own;
 static void *count_own(void *unused) {
@@ -115,6 +136,7 @@ int main(int argc, char **argv) {
     } cases[] = {
         {"spinning", spinning}, {"loop", loop}, {"neighbours", neighbours}, {"thread_local_word", thread_local_word},
         {"misses", misses},     {"work", work}, {"flag", flag},
+        {"calls", calls},
     };
     for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof cases[0]; i++)
         if (!strcmp(cases[i].name, argv[1])) {

@@ -70,6 +70,34 @@ fn neighbours() {
     });
 }
 
+static CALLED: Line<AtomicU64> = Line(AtomicU64::new(0));
+
+#[inline(never)]
+fn bump() {
+    CALLED.0.fetch_add(1, Relaxed);
+}
+
+#[inline(never)]
+fn often() {
+    for _ in 0..9 {
+        bump();
+    }
+    black_box(());
+}
+
+#[inline(never)]
+fn seldom() {
+    bump();
+    black_box(());
+}
+
+fn calls() {
+    run(|_| loop {
+        often();
+        seldom();
+    });
+}
+
 fn thread_local_word() {
     thread_local!(static OWN: Cell<u64> = const { Cell::new(0) });
     run(|_| loop {
@@ -126,6 +154,7 @@ fn main() {
         Some("misses") => misses(),
         Some("work") => work(),
         Some("flag") => flag(),
+        Some("calls") => calls(),
         other => panic!("no case {other:?}"),
     }
 }
