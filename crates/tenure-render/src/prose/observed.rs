@@ -271,11 +271,11 @@ pub(crate) fn used(it: &Use) -> String {
     format!("{threads}: {operation} {rate}/s{at}")
 }
 
-/// `Session::get, server.rs:52 ← Server::handle ← run, main.rs:30`: where it is done, and who called that.
+/// `Session::get, server.rs:52 ← Server::handle, server.rs:80 ← run`: where it is done, and who called that.
 pub(crate) fn at(it: &Use) -> String {
     let first = it.code.as_ref().map(code);
-    let callers = it.callers.iter().enumerate().map(|(at, caller)| match at + 1 {
-        last if last == it.callers.len() => code(caller),
+    let callers = it.callers.iter().enumerate().map(|(at, caller)| match at {
+        0 => code(caller),
         _ => short_path(&caller.function, 2),
     });
     let all = first.into_iter().chain(callers).filter(|frame| !frame.is_empty());
