@@ -38,7 +38,7 @@ const IN_C: [Expected<'_>; 8] = [
 const IN_RUST: [Expected<'_>; 8] = [
     ("adjacent", Kind::FalseSharing, &["COUNTERS"]),
     ("elements", Kind::FalseSharing, &["Worker", "done", "failed"]),
-    ("beside", Kind::BesideReadMostly, &["Session", "refs", "limit", "flags"]),
+    ("beside", Kind::BesideReadMostly, &["Session", "visits", "limit", "flags"]),
     ("two_locks", Kind::FalseSharing, &["LOCKS"]),
     ("head_and_tail", Kind::FalseSharing, &["Queue", "head", "tail"]),
     ("hot_arc", Kind::HotWord, &["Arc", "strong"]),

