@@ -266,6 +266,8 @@ record! {
         gaps_ns: u64,
         /// The shortest time until the thread's next access to a contended line, in nanoseconds; 0 until one was timed.
         shortest: u32,
+        /// The second shortest; 0 until two were timed.
+        second: u32,
     }
 }
 
