@@ -123,8 +123,7 @@ pub(crate) fn forecast(
         Some(simulator.points(&pattern(parts, fixed, groups)?, &CPUS))
     };
     let unmodified = points(&[]).filter(|points| !points.is_empty())?;
-    let mut paying: Vec<_> = gains.changes.iter().filter(|of| of.pays()).collect();
-    paying.sort_by(|one, other| other.expected.total_cmp(&one.expected));
+    let paying: Vec<_> = gains.changes.iter().filter(|of| of.pays()).collect();
     let best = paying.first().map_or(0, |of| of.rank);
     let paying: Vec<usize> =
         paying.iter().filter_map(|of| parts.iter().position(|part| part.rank == of.rank)).collect();
@@ -308,12 +307,7 @@ mod tests {
                 assert!(of.expected < least.max(1.5) && of.pays(), "{gains:?}");
             }
             let names: Vec<_> = forecast.repaired.iter().map(|curve| &*curve.name).collect();
-            let best = gains
-                .changes
-                .iter()
-                .rev()
-                .max_by(|one, other| one.expected.total_cmp(&other.expected));
-            let first = format!("change {}", best.unwrap().rank);
+            let first = format!("change {}", gains.changes[0].rank);
             assert_eq!(names, [&*first, "all 4 changes"]);
             let on_128 = |points: &[Point]| points[CPUS.len() - 1].per_second;
             let repaired: Vec<_> = forecast.repaired.iter().map(|it| on_128(&it.points)).collect();
