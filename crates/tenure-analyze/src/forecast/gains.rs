@@ -34,8 +34,15 @@ pub(crate) fn gains(
     cpus.dedup();
     let mut program = SimulatedProgram { parts, groups, unmodified: Vec::new(), simulator };
     for cpus in cpus {
-        let rates = program.rates(&[], cpus)?;
-        program.unmodified.push((cpus, rates));
+        // Threads that do different things need a CPU each.
+        match program.rates(&[], cpus) {
+            Some(rates) => program.unmodified.push((cpus, rates)),
+            None if program.simulator.is_stopped() => return None,
+            None => {}
+        }
+    }
+    if program.unmodified.is_empty() {
+        return None;
     }
     let fixable: Vec<usize> = (0..parts.len()).filter(|&at| parts[at].fixed.is_some()).collect();
     let mut changes = Vec::new();

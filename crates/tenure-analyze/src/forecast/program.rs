@@ -294,6 +294,21 @@ mod tests {
     }
 
     #[test]
+    fn where_the_roles_need_more_cpus_than_there_are_here_more_cpus_are_predicted() {
+        let parts = [counter(1, &[2, 3, 4, 5, 6], 1e6), counter(2, &[2, 3], 0.5e6)];
+        check(100, |groups| {
+            let machine = Machine::preset(crate::forecast::MACHINE).unwrap();
+            let mut simulator = Simulator::new(&machine, &|| true);
+            let parts = parts.iter().collect::<Vec<_>>();
+            let three_roles = super::pattern(&parts, &[], groups).unwrap();
+            assert_eq!(three_roles.least_cpus(), 3);
+            let gains = gains(&parts, groups, Some(2), &mut simulator).unwrap();
+            let cpus = |of: &ChangeGain| of.gains.iter().map(|it| it.cpus).collect::<Vec<_>>();
+            assert!(gains.changes.iter().all(|of| cpus(of) == [16]), "{gains:?}");
+        });
+    }
+
+    #[test]
     fn of_equal_lines_each_change_moves_the_load_to_another_and_all_together_pay() {
         let workers = &[2, 3, 4, 5];
         let parts = [1, 2, 3, 4].map(|rank| counter(rank, workers, 1e6));

@@ -50,7 +50,7 @@ pub(crate) fn read_so(answer: &Answer, run: &Run) -> Option<String> {
     let has_uses = answer.changes.iter().any(|change| change.is_use);
     let places = has_uses
         .then_some("Where the compiler leaves out the declaration, the place is the busiest use.");
-    let accesses = promises_more(answer, run).then_some(
+    let accesses = (has_gains && promises_more(answer, run)).then_some(
         "An access takes time on a line of its own too, so not all of the waiting is won back.",
     );
     let fixed = accesses.into_iter().chain(places).map(str::to_owned);
@@ -102,8 +102,16 @@ fn gains_of(answer: &Answer, change: &ProposedChange) -> Vec<String> {
 pub(crate) fn try_it(answer: &Answer, run: &Run) -> Option<String> {
     let edits = answer.changes.iter().filter(|change| change.is_edit).count();
     let (them, copy) = match edits {
-        0 if answer.changes.is_empty() => return None,
-        0 => return Some("`tenure fix` makes none of this: it takes more than an edit. The findings have what to write.".to_owned()),
+        0 => {
+            let makes = match answer.changes.len() {
+                0 => return None,
+                1 => "does not make it",
+                _ => "makes none of them",
+            };
+            return Some(format!(
+                "`tenure fix` {makes}: that takes more than an edit. What to write is in the report with --full."
+            ));
+        }
         1 => ("it", "makes the change"),
         _ => ("them", "makes the changes"),
     };
@@ -315,7 +323,7 @@ mod tests {
         assert!(said.starts_with("Try it: `tenure fix -- BENCHMARK` makes the change"), "{said}");
         answer.changes[0].is_edit = false;
         let said = try_it(&answer, &run).unwrap();
-        assert!(said.starts_with("`tenure fix` makes none of this"), "{said}");
+        assert!(said.starts_with("`tenure fix` does not make it"), "{said}");
     }
 
     #[test]
