@@ -147,7 +147,7 @@ fn of_io(call: &str) -> String {
             "send it more requests: it waits for them".to_owned()
         }
         _ if call.ends_with("a pipe") || call.ends_with("a socket") => {
-            "send more at a time, or do in one thread what goes back and forth".to_owned()
+            "send more at a time".to_owned()
         }
         _ => "ask for data before it is needed, or keep more in memory".to_owned(),
     }

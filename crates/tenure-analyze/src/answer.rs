@@ -9,7 +9,7 @@ use tenure_report::numbers::{counted, share, times_on};
 use crate::advice::{advice as advice_on, held_back, unfair};
 
 /// What a headline says as long as predictions may follow.
-const NOT_YET: &str = "What changes would give is not predicted yet.";
+const NOT_YET: &str = "What changes would give is being predicted, and follows.";
 
 /// A change that gives the whole program less is not worth making.
 pub(crate) const WORTH: f64 = 1.05;
@@ -288,7 +288,7 @@ mod tests {
         let [one, other, ..] = ranks[..] else { panic!("{ranks:?}") };
         let before = answer(&report, None);
         assert_eq!(before.changes.len(), ranks.len());
-        assert!(before.headline.ends_with("is not predicted yet."), "{}", before.headline);
+        assert!(before.headline.ends_with("predicted, and follows."), "{}", before.headline);
         for (why, end) in [
             (Unpredicted::Impossible, "give cannot be predicted."),
             (Unpredicted::Unasked, "not asked for (--no-predict)."),

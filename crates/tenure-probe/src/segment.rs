@@ -117,7 +117,7 @@ impl RecordKind {
     pub const fn stride(self) -> usize {
         match self {
             Self::Modules => 512,
-            Self::Threads => 384,
+            Self::Threads => 768,
             Self::Classes => size_of::<Class>() + MAX_FRAMES * 8,
             Self::Lines => size_of::<Line>(),
             Self::Entries => size_of::<Entry>(),
@@ -264,10 +264,6 @@ record! {
         /// What these took, in nanoseconds. Of a gap 20,000 count at most, and none that long counts after what takes a lock: its
         /// thread may have slept, and a lock is not held while its holder waits for a condition. Grows.
         gaps_ns: u64,
-        /// The shortest time until the thread's next access to a contended line, in nanoseconds; 0 until one was timed.
-        shortest: u32,
-        /// The second shortest; 0 until two were timed.
-        second: u32,
     }
 }
 
@@ -349,14 +345,24 @@ mod tests {
 
     #[test]
     fn a_record_is_read_as_it_lies_in_memory() {
-        let line = Line { address: 0x1234, object: 7, index: 3, before_use: 9, ..Line::read(&[]) };
-        // SAFETY: the record has no padding (three u64 and four u32), so all of its bytes are initialised.
-        let bytes = unsafe {
-            core::slice::from_raw_parts((&raw const line).cast::<u8>(), size_of::<Line>())
+        let entry = Entry {
+            count: 7,
+            code: 0x1234,
+            line: 3,
+            thread: 9,
+            place: place(40, 8, AccessKind::Add),
+            class: 2,
+            into_object: 16,
+            gaps: 5,
+            gaps_ns: 400,
         };
-        assert_eq!(Line::read(bytes), line);
-        let entry = Entry { place: place(40, 8, AccessKind::Add), ..Entry::read(&[]) };
-        assert_eq!((entry.offset(), entry.size(), entry.access()), (40, 8, Some(AccessKind::Add)));
+        // SAFETY: the record has no padding (three u64 and six u32), so all of its bytes are initialised.
+        let bytes = unsafe {
+            core::slice::from_raw_parts((&raw const entry).cast::<u8>(), size_of::<Entry>())
+        };
+        let read = Entry::read(bytes);
+        assert_eq!(read, entry);
+        assert_eq!((read.offset(), read.size(), read.access()), (40, 8, Some(AccessKind::Add)));
     }
 
     #[test]

@@ -32,7 +32,7 @@ const MAX_CALLS: usize = 6;
 /// The function that the kernel starts a program at.
 const FIRST: &str = "_start";
 
-/// Functions that none of the program's calls: Rust's is part of longer symbols.
+/// Functions that no function of the program calls: Rust's is part of longer symbols.
 const OUTERMOST: [&str; 2] = [FIRST, "main"];
 const RUST_OUTERMOST: &str = "__rust_begin_short_backtrace";
 

@@ -252,12 +252,15 @@ pub fn contended(process: &Process) -> Vec<Contended> {
 }
 
 /// Whether a path is of the object that the lock of another path is for: `settings.data` of `settings.inner`, or of
-/// `settings.inner.state`. `None` if the lock is no part of a member. A word of another object that is only read may be read as
-/// often as the lock is taken, and not under it.
+/// `settings.inner.state`. A word of another object that is only read may be read as often as the lock is taken, and not under it.
+/// `None` where the paths do not tell: the lock is no part of a member, or one of C, for which no object has a name.
 pub(crate) fn is_of_lock(path: &str, lock: &str) -> Option<bool> {
+    if lock.contains("__data.__") {
+        return None;
+    }
     let (mut object, _) = lock.rsplit_once('.')?;
-    while let Some((outer, "inner" | "raw")) = object.rsplit_once('.') {
-        object = outer;
+    while matches!(object.rsplit('.').next(), Some("inner" | "raw")) {
+        object = object.rsplit_once('.')?.0;
     }
     Some(path.strip_prefix(object).is_some_and(|rest| rest.starts_with('.')))
 }

@@ -571,3 +571,20 @@ fn a_line_of_one_writer_without_readers_is_no_finding() {
     let only = line(0x1000, None, &[(1, 0, ADD, 1)]);
     assert_eq!(contended(&process(vec![only])), []);
 }
+
+#[test]
+fn a_lock_is_for_the_object_that_it_is_a_part_of() {
+    for (path, lock, expected) in [
+        ("settings.data", "settings.inner", Some(true)),
+        ("settings.data", "settings.inner.state", Some(true)),
+        ("settings.data", "settings.raw.state", Some(true)),
+        ("quota", "settings.inner", Some(false)),
+        ("settings2.data", "settings.inner", Some(false)),
+        ("data", "inner", None),
+        ("data", "raw.state", None),
+        ("limit", "mutex.__data.__lock", None),
+        ("limit", "__data.__lock", None),
+    ] {
+        assert_eq!(is_of_lock(path, lock), expected, "{path}, {lock}");
+    }
+}

@@ -68,6 +68,8 @@ fn operation(
         let Left::No = step.left else { return None };
         match step.reads & held {
             0 => held &= !step.overwrites,
+            // It is stored elsewhere.
+            _ if step.overwrites == 0 => return None,
             _ => held |= step.overwrites,
         }
     }
@@ -112,18 +114,20 @@ fn step(code: CodeBytes<'_, '_>, at: u64) -> Option<Step> {
 /// but `x0` and `x30`.
 ///
 /// ```text
+///     adrp x0, page
 ///     ldr  x1, [x0, #offset]
 ///     add  x0, x0, #offset
 ///     blr  x1
 /// ```
 fn asks_descriptor(code: CodeBytes<'_, '_>, at: u64) -> Option<bool> {
     let before = |count: u64| word(code, at.checked_sub(count * LENGTH)?);
-    let (load, add, call) = (before(2)?, before(1)?, before(0)?);
+    let (page, load, add, call) = (before(3)?, before(2)?, before(1)?, before(0)?);
     let offset = |word: u32| word >> 10 & 0xfff;
+    let is_page = page & 0x9f00_001f == 0x9000_0000;
     let is_load = load & 0xffc0_03e0 == 0xf940_0000 && load & 0x1f == call >> 5 & 0x1f;
     let is_add = add & 0xffc0_03ff == 0x9100_0000;
     let is_call = call & 0xffff_fc1f == 0xd63f_0000;
-    Some(is_load && is_add && is_call && offset(load) * 8 == offset(add))
+    Some(is_page && is_load && is_add && is_call && offset(load) * 8 == offset(add))
 }
 
 /// The encodings are those of GNU's assembler.

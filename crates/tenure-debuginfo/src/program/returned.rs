@@ -28,8 +28,11 @@ impl Program {
         let reader = self.reader();
         let (_, levels) = scopes::levels(&reader, address)?;
         let function = levels.first()?.at;
-        let mut next =
-            reader.ask(function, |unit, it| Reader::target(unit, it.get(gimli::DW_AT_type)?));
+        // A type that is kept elsewhere, as in a type unit, is one that is not known.
+        let mut next = reader.ask(function, |unit, it| match it.get(gimli::DW_AT_type) {
+            Some(ty) => Reader::target(unit, ty).map(Some),
+            None => Some(None),
+        })?;
         for _ in 0..MAX_HOPS {
             let Some(at) = next else { return Some(false) };
             match reader.ask(at, |unit, entry| {
@@ -40,8 +43,10 @@ impl Program {
                     | gimli::DW_TAG_atomic_type
                     | gimli::DW_TAG_restrict_type
                     | gimli::DW_TAG_typedef => {
-                        let target = entry.get(gimli::DW_AT_type);
-                        ReturnedType::Other(target.and_then(|it| Reader::target(unit, it)))
+                        ReturnedType::Other(match entry.get(gimli::DW_AT_type) {
+                            Some(target) => Some(Reader::target(unit, target)?),
+                            None => None,
+                        })
                     }
                     gimli::DW_TAG_base_type => {
                         let is_real = matches!(

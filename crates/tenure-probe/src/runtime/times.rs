@@ -2,8 +2,6 @@
 
 use core::cell::Cell;
 use core::ptr::null_mut;
-use core::sync::atomic::AtomicU32;
-use core::sync::atomic::Ordering::Relaxed;
 
 use super::shadow::LINE_BYTES;
 use crate::segment::Entry;
@@ -53,8 +51,8 @@ pub(super) struct Times {
     failed: Cell<u64>,
     /// When the last access that was timed ended; 0 if the thread has used a contended line since, or has waited.
     timed_until: Cell<u64>,
-    /// Its entry, or null, and whether it was a plain one.
-    by: Cell<*mut Entry>,
+    /// Its instruction's place in `sites`, and whether it was a plain one.
+    site: Cell<u8>,
     is_plain: Cell<bool>,
     /// The line to which the thread's return is timed, as its address over its size; 0 if there is none.
     left_line: Cell<usize>,
@@ -64,8 +62,39 @@ pub(super) struct Times {
     left_plainly: Cell<bool>,
     /// What an access takes, on average over some.
     usual: Cell<u32>,
-    /// The two shortest times from an access without an entry to the next, as [`Entry::shortest`].
-    shortest: [AtomicU32; 2],
+    /// What is known of instructions, by a hash of their addresses.
+    sites: [TimedSite; SITES],
+}
+
+/// Instructions of which something is known at a time, and places at which each may be.
+const SITES: usize = 32;
+const TRIED: usize = 4;
+
+/// What is known of an instruction.
+struct TimedSite {
+    /// Its address and one; 0 for none.
+    key: Cell<u64>,
+    /// The two shortest times from its accesses to the next; [`u32::MAX`] until they were timed.
+    shortest: Cell<[u32; 2]>,
+}
+
+impl TimedSite {
+    const fn new() -> Self {
+        Self { key: Cell::new(0), shortest: Cell::new([u32::MAX; 2]) }
+    }
+
+    fn begin(&self, key: u64) {
+        self.key.set(key);
+        self.shortest.set([u32::MAX; 2]);
+    }
+
+    /// The second shortest time, this one included: the very shortest may be an accident, as when a loop ends.
+    fn add(&self, took: u64) -> u64 {
+        let time = u32::try_from(took).unwrap_or(u32::MAX);
+        let [least, second] = self.shortest.get();
+        self.shortest.set([least.min(time), second.min(least.max(time))]);
+        took.min(u64::from(second))
+    }
 }
 
 impl Times {
@@ -76,14 +105,14 @@ impl Times {
             recording: Draw::new(seed ^ 0x9e37_79b9),
             failed: Cell::new(0),
             timed_until: Cell::new(0),
-            by: Cell::new(null_mut()),
+            site: Cell::new(0),
             is_plain: Cell::new(false),
             left_line: Cell::new(0),
             left_at: Cell::new(0),
             left_by: Cell::new(null_mut()),
             left_plainly: Cell::new(false),
             usual: Cell::new(0),
-            shortest: [const { AtomicU32::new(0) }; 2],
+            sites: [const { TimedSite::new() }; SITES],
         }
     }
 
@@ -128,7 +157,7 @@ impl Times {
     pub(super) fn forget(&self) {
         self.interrupt();
         self.usual.set(0);
-        self.shortest.iter().for_each(|time| time.store(0, Relaxed));
+        self.sites.iter().for_each(|site| site.begin(0));
     }
 
     /// An access took so many nanoseconds.
@@ -137,11 +166,21 @@ impl Times {
         self.usual.set(usual - usual / 8 + took as u32 / 8);
     }
 
-    /// An access of this thread's entry, or of none if that is null, was timed until now. It was a plain one or not.
-    pub(super) fn begin_between(&self, now: u64, by: *mut Entry, is_plain: bool) {
+    /// This instruction's access, a plain one or not, was timed, until now.
+    pub(super) fn begin_between(&self, now: u64, code: u64, is_plain: bool) {
         self.timed_until.set(now);
-        self.by.set(by);
         self.is_plain.set(is_plain);
+        let key = code.wrapping_add(1);
+        // Fibonacci hashing: the upper bits are good.
+        let first = (code.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 59) as usize;
+        let near = || (first..first + TRIED).map(|at| at % SITES);
+        let known = near().find(|at| self.sites[*at].key.get() == key);
+        let at = known.unwrap_or_else(|| {
+            let at = near().find(|at| self.sites[*at].key.get() == 0).unwrap_or(first);
+            self.sites[at].begin(key);
+            at
+        });
+        self.site.set(at as u8);
     }
 
     /// Forgets when a line was left, as the thread goes to sleep.
@@ -193,34 +232,9 @@ impl Times {
     /// processor foresees less of the program than it does without: of what is over the shortest such time, as much as
     /// `clock` is no work. And a plain access is done after it was timed, when another thread may have taken its line again;
     /// the read of `x += 1` is done before its write, and not seen.
-    ///
-    /// # Safety
-    ///
-    /// What began was an access of one of this thread's entries, or of none.
-    pub(super) unsafe fn end_between(&self, now: u64, is_plain_write: bool, clock: u64) -> u64 {
+    pub(super) fn end_between(&self, now: u64, is_plain_write: bool, clock: u64) -> u64 {
         let took = now.wrapping_sub(self.timed_until.replace(0));
-        let by = self.by.get();
-        let [shortest, second] = match by.is_null() {
-            true => [&self.shortest[0], &self.shortest[1]],
-            // SAFETY: the caller's entry stays mapped. The observer reads the numbers as wholes, and no other thread writes them.
-            false => unsafe {
-                let words = [&raw mut (*by).shortest, &raw mut (*by).second];
-                words.map(|word| AtomicU32::from_ptr(word))
-            },
-        };
-        let known = |word: &AtomicU32| match word.load(Relaxed) {
-            0 => u64::MAX,
-            known => known.into(),
-        };
-        let [least, next] = match (known(shortest), known(second)) {
-            (least, _) if took < least => [took, least],
-            (least, next) => [least, next.min(took)],
-        };
-        let stored = |time| u32::try_from(time).map_or(0, |time: u32| time.max(1));
-        shortest.store(stored(least), Relaxed);
-        second.store(stored(next), Relaxed);
-        // The very shortest may be an accident, as when a loop ends.
-        let least = next.min(took);
+        let least = self.sites[usize::from(self.site.get()) % SITES].add(took);
         let wait = if self.is_plain.get() || is_plain_write { self.wait() } else { 0 };
         least + (took - least).saturating_sub(clock.max(wait))
     }
@@ -237,20 +251,19 @@ mod tests {
         is_plain_write: bool,
         took: [u64; N],
     ) -> [u64; N] {
-        took.map(|took| work_after(null_mut(), times, is_plain, is_plain_write, took))
+        took.map(|took| work_after(7, times, is_plain, is_plain_write, took))
     }
 
-    /// The same of an access of this entry.
+    /// The same of this instruction.
     fn work_after(
-        by: *mut Entry,
+        code: u64,
         times: &Times,
         is_plain: bool,
         is_plain_write: bool,
         took: u64,
     ) -> u64 {
-        times.begin_between(1000, by, is_plain);
-        // SAFETY: no entry, or one of the test's.
-        unsafe { times.end_between(1000 + took, is_plain_write, 25) }
+        times.begin_between(1000, code, is_plain);
+        times.end_between(1000 + took, is_plain_write, 25)
     }
 
     #[test]
@@ -267,17 +280,22 @@ mod tests {
     }
 
     #[test]
-    fn the_shortest_time_is_that_of_the_entry() {
+    fn each_instruction_has_its_own_shortest_times_as_long_as_there_is_room() {
         let times = Times::new(1);
-        let mut entries = [Entry::read(&[]); 2];
-        let [one, other] = &mut entries;
-        let (one, other): (*mut Entry, *mut Entry) = (one, other);
-        let work = |by, took| work_after(by, &times, false, false, took);
-        assert_eq!([5, 6, 40].map(|took| work(one, took)), [5, 6, 6 + 9]);
-        assert_eq!([70, 80, 95].map(|took| work(other, took)), [70, 80, 80]);
-        assert_eq!(work(null_mut(), 0), 0);
-        let shortest = entries.map(|entry| (entry.shortest, entry.second));
-        assert_eq!(shortest, [(5, 6), (70, 80)], "what followed each");
+        let work = |code, took| work_after(code, &times, false, false, took);
+        // Of two dozen some have the same hash.
+        let all = 0x1000..0x1000 + 24;
+        for (at, code) in all.clone().enumerate() {
+            let least = 100 * at as u64;
+            assert_eq!([least, least, least + 40].map(|took| work(code, took))[2], least + 15);
+        }
+        let is_kept =
+            |(at, code): &(usize, u64)| work(*code, 100 * *at as u64 + 40) == 100 * *at as u64 + 15;
+        let kept = all.enumerate().filter(is_kept).count();
+        assert!(kept >= 20, "{kept}");
+        // One that has no place any more is begun anew.
+        (0..10_000).for_each(|code| _ = work(code, 5));
+        assert_eq!(work(0x1000, 40), 40);
     }
 
     #[test]

@@ -24,14 +24,22 @@ const MAX_TIMED_NS: u64 = 20_000;
 /// Nanoseconds from one measurement of what recording takes to the next.
 const MEASURED_EVERY_NS: u64 = 50_000_000;
 
-/// When the next one is due; 0 before the first. How many there were; sums of what reading the clock and a write took in them.
-static NEXT: AtomicU64 = AtomicU64::new(0);
+/// When the next one is due; never, before the first and while a thread measures.
+static NEXT: AtomicU64 = AtomicU64::new(NEVER);
+const NEVER: u64 = u64::MAX;
+
+/// How many there were.
 static MEASURED: AtomicU64 = AtomicU64::new(0);
+
+/// The sum of what reading the clock took in them.
 static CLOCKS: AtomicU64 = AtomicU64::new(0);
+
+/// The sum of what recording a write took in them, in picoseconds.
 static WRITES: AtomicU64 = AtomicU64::new(0);
 
-/// The first time's clock, and [`BETWEEN`] in the lower half.
-static FIRST: AtomicU64 = AtomicU64::new(0);
+/// What reading the clock took the first time, and what [`BETWEEN`] was then.
+static FIRST_CLOCK: AtomicU64 = AtomicU64::new(0);
+static FIRST_BETWEEN: AtomicU64 = AtomicU64::new(0);
 
 /// What reading the clock takes, and reading the thread's processor time.
 static CLOCK: AtomicU64 = AtomicU64::new(0);
@@ -95,8 +103,7 @@ fn end_between(local: &ThreadState, is_back: bool, is_plain_write: bool) {
         end_gap(local, now, nothing, is_plain_write);
     }
     if local.times.timed_until() != 0 {
-        // SAFETY: `add` began it with an entry of this thread's, or with null.
-        let took = unsafe { local.times.end_between(now, is_plain_write, CLOCK.load(Relaxed)) };
+        let took = local.times.end_between(now, is_plain_write, CLOCK.load(Relaxed));
         let took = took.saturating_sub(nothing);
         local.add_between(took * u64::from(TIMED_EVERY), took >= MAX_TIMED_NS);
     }
@@ -155,12 +162,11 @@ pub(super) fn add(since: u64, address: usize, code: u64, is_plain: bool) {
     let Some(local) = threads::current() else { return };
     let now = sys::now();
     let took = now.wrapping_sub(since);
-    let by = local.entries.last_of(code);
-    local.times.begin_between(now, by, is_plain);
+    local.times.begin_between(now, code, is_plain);
     if local.times.is_away_for(MAX_TIMED_NS, now) {
         end_gap(local, now, 0, false);
     }
-    local.times.begin_gap(now, address, by, is_plain);
+    local.times.begin_gap(now, address, local.entries.last_of(code), is_plain);
     if took < MAX_TIMED_NS {
         local.times.add_usual(took);
         local.add_wait(for_all(took, CLOCK.load(Relaxed)));
@@ -172,9 +178,9 @@ pub(super) fn add(since: u64, address: usize, code: u64, is_plain: bool) {
 pub(super) fn measure() {
     let Some(local) = threads::current() else { return };
     PROCESSOR_CLOCK.store(median(&|| _ = sys::cpu_time()), Relaxed);
-    let clock = measure_clock(local);
+    FIRST_CLOCK.store(measure_clock(local), Relaxed);
     let between = measure_between(local);
-    FIRST.store(clock << 32 | between, Relaxed);
+    FIRST_BETWEEN.store(between, Relaxed);
     BETWEEN.store(between, Relaxed);
     NEXT.store(sys::now() + MEASURED_EVERY_NS, Relaxed);
 }
@@ -182,49 +188,68 @@ pub(super) fn measure() {
 /// Measures it again, if it is time: a virtual CPU is half as fast for some milliseconds while its sibling works.
 fn measure_again(local: &ThreadState, now: u64) {
     let next = NEXT.load(Relaxed);
-    let is_due = now >= next && next != 0;
-    if !is_due || NEXT.compare_exchange(next, now + MEASURED_EVERY_NS, Relaxed, Relaxed).is_err() {
+    if now < next || NEXT.compare_exchange(next, NEVER, Relaxed, Relaxed).is_err() {
         return;
     }
     local.times.interrupt();
+    let began = sys::cpu_time();
     measure_clock(local);
     // What slows the clock slows the rest.
-    let first = FIRST.load(Relaxed);
-    let (clock, between) = (first >> 32, first & 0xffff_ffff);
-    BETWEEN.store(between * CLOCK.load(Relaxed) / clock.max(1), Relaxed);
-    local.add_recording(sys::now().wrapping_sub(now));
+    let first = FIRST_CLOCK.load(Relaxed).max(1);
+    BETWEEN.store(FIRST_BETWEEN.load(Relaxed) * CLOCK.load(Relaxed) / first, Relaxed);
+    if is_current(local) {
+        local.add_recording(sys::cpu_time().saturating_sub(began));
+    }
+    NEXT.store(sys::now() + MEASURED_EVERY_NS, Relaxed);
 }
+
+/// Whether this is still the thread's state: a forked child finds out when it records that its parent's is not its own.
+fn is_current(local: &ThreadState) -> bool {
+    threads::current().is_some_and(|current| core::ptr::eq(current, local))
+}
+
+/// Memory that nothing else uses, on lines of its own.
+#[repr(align(128))]
+struct Unused([u64; 32]);
+
+static UNUSED: Unused = Unused([0; 32]);
 
 /// Measures what reading the clock takes, and what recording adds to an access to memory that the thread has to itself: after
 /// reading the clock, as between accesses to contended lines, and so many that each try has some of those that are sampled.
-/// Keeps the means of all times that it has done so; returns what the clock took now.
+/// Keeps the means of all times that it has done so; returns what the clock took now. One thread at a time does it.
 fn measure_clock(local: &ThreadState) -> u64 {
     const ACCESSES: usize = 128;
     unsafe extern "C" {
         safe fn __tsan_write8(address: usize);
     }
-    // As the program calls it.
-    let write: extern "C" fn(usize) = black_box(__tsan_write8);
-    let memory = [0_u64; 32];
+    // As the program calls it. It writes nothing.
+    let record: extern "C" fn(usize) = black_box(__tsan_write8);
     let clock = median(&|| {});
     let all = median(&|| {
         for at in 0..ACCESSES {
-            write(&raw const memory[at % memory.len()] as usize);
+            record(&raw const UNUSED.0[at % UNUSED.0.len()] as usize);
         }
     });
-    local.discount((TRIES * ACCESSES) as u64);
-    let access = all.saturating_sub(clock) * 1000 / ACCESSES as u64;
-    let mean = |sum: &AtomicU64, new, times| (sum.fetch_add(new, Relaxed) + new) / times;
+    if is_current(local) {
+        local.discount((TRIES * ACCESSES) as u64);
+    }
+    // The next time it is another thread's. Nothing else uses these lines, so they are not contended.
+    let start = &raw const UNUSED as usize;
+    for address in (start..start + size_of::<Unused>()).step_by(shadow::LINE_BYTES) {
+        shadow::words(address).forget();
+    }
+    let write = all.saturating_sub(clock) * 1000 / ACCESSES as u64;
     let times = MEASURED.fetch_add(1, Relaxed) + 1;
-    CLOCK.store(mean(&CLOCKS, clock, times), Relaxed);
-    store::set_access(mean(&WRITES, access, times));
+    let mean = |sum: &AtomicU64, new| (sum.fetch_add(new, Relaxed) + new) / times;
+    CLOCK.store(mean(&CLOCKS, clock), Relaxed);
+    store::set_access(mean(&WRITES, write));
     clock
 }
 
 /// How often something is tried to see what it takes.
 const TRIES: usize = 32;
 
-/// What it takes, as the thread may be switched out: of several tries.
+/// The median of several tries: in some the thread may be switched out.
 fn median(of: &dyn Fn()) -> u64 {
     let mut tries = [0; TRIES];
     for took in &mut tries {

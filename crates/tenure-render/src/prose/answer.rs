@@ -40,7 +40,7 @@ pub(crate) fn changes(answer: &Answer) -> Vec<ChangeRow> {
     rows
 }
 
-/// What the gains and places in the table are: up to three sentences.
+/// What the gains and places in the table are: some sentences.
 pub(crate) fn read_so(answer: &Answer, run: &Run) -> Option<String> {
     let has_gains = answer.changes.iter().any(|change| !change.gains.is_empty());
     let machine = run.forecast.as_ref().map_or("machine", |it| &it.machine);
@@ -49,13 +49,27 @@ pub(crate) fn read_so(answer: &Answer, run: &Run) -> Option<String> {
     });
     let has_uses = answer.changes.iter().any(|change| change.is_use);
     let places = has_uses
-        .then_some("Where the compiler leaves out the declaration, the place is the busiest use.");
+        .then_some("Where debugging information has no declaration, the place is the busiest use.");
     let accesses = (has_gains && promises_more(answer, run)).then_some(
         "An access takes time on a line of its own too, so not all of the waiting is won back.",
     );
-    let fixed = accesses.into_iter().chain(places).map(str::to_owned);
+    let together = are_one(answer)
+        .then_some("Alone, each leaves the others as the limit: make them together.");
+    let advice = answer.advice.as_ref().and_then(|advice| advice.at_least);
+    let advice = advice.map(
+        |_| "What it gives follows from the times below, less a third for what they do not show.",
+    );
+    let fixed = together.into_iter().chain(accesses).chain(places).chain(advice).map(str::to_owned);
     let said: Vec<_> = gains.into_iter().chain(fixed).collect();
     (!said.is_empty()).then(|| said.join(" "))
+}
+
+/// Whether all changes together give far more than one after the other would seem to.
+fn are_one(answer: &Answer) -> bool {
+    const FAR: f64 = 2.0;
+    let alone = answer.changes.iter().filter_map(|change| change.gains.last());
+    let alone: f64 = alone.map(|gain| gain.range[1].max(1.0)).product();
+    answer.together.last().is_some_and(|all| all.range[0] > FAR * alone)
 }
 
 /// Whether a reader would expect more than the gains of what waiting takes.
@@ -108,9 +122,7 @@ pub(crate) fn try_it(answer: &Answer, run: &Run) -> Option<String> {
                 1 => "does not make it",
                 _ => "makes none of them",
             };
-            return Some(format!(
-                "`tenure fix` {makes}: that takes more than an edit. What to write is in the report with --full."
-            ));
+            return Some(format!("`tenure fix` {makes}: that takes more than an edit."));
         }
         1 => ("it", "makes the change"),
         _ => ("them", "makes the changes"),
@@ -271,7 +283,13 @@ mod tests {
         assert_eq!(numbers, [Some(3), Some(1), Some(4), None], "those of their findings");
         assert_eq!((&*rows[0].place, &*rows[3].what), ("s3.rs:4", "all"));
         let mut run = run();
-        assert!(read_so(&answer, &run).unwrap().ends_with("the busiest use."), "of the second");
+        let said = read_so(&answer, &run).unwrap();
+        assert!(said.ends_with("the busiest use."), "of the second: {said}");
+        assert!(!said.contains("Alone"), "the third gives more: {said}");
+        let mut of_two = answer.clone();
+        of_two.changes.truncate(2);
+        of_two.together[1].range = [8.0, 9.0];
+        assert!(read_so(&of_two, &run).unwrap().contains("Alone, each"), "2.1 and 1.5 times");
         let waits = serde_json::json!({"seconds": 1.0, "cpus": 2.0, "used": 2.0, "taken_by_others": 0.0, "dominant": "shared_lines", "idle": [],
             "without_cpu": 0.0, "running": [{"cause": "shared_lines", "share": 0.99, "interval": [0.9, 1.0], "details": []}]});
         run.time = Some(serde_json::from_value(waits).unwrap());

@@ -30,7 +30,11 @@ pub(super) fn render(text: &mut TerminalText, report: &Report, run: &Run, is_ful
     for sentence in &missing {
         text.bullet(sentence);
     }
-    if !report.findings.is_empty() {
+    let is_short = |finding: &Finding| {
+        let observed = finding.observed.as_ref();
+        !is_full && observed.is_some_and(|it| hardly_costs(report, finding, it))
+    };
+    if !report.findings.iter().all(is_short) {
         text.blank();
         let (shares, slowed) = match &run.watched {
             None => ("The shares are of all accesses to contended lines.", ", slowed by recording"),
@@ -53,10 +57,8 @@ pub(super) fn render(text: &mut TerminalText, report: &Report, run: &Run, is_ful
             full(text, report, finding, observed);
             continue;
         }
-        if hardly_costs(report, finding, observed) {
-            text.line(
-                &text.style().quiet(&format!("{}{NO_REPAIR} (--full has its words)", margin())),
-            );
+        if is_short(finding) {
+            text.quiet_after(&margin(), &format!("{NO_REPAIR} Its words are in --full."));
             continue;
         }
         if let Some(rests_on) = rests_on(observed) {
@@ -110,14 +112,16 @@ fn headline(text: &mut TerminalText, finding: &Finding) {
 }
 
 /// The best change is worth less than what a reader would take the trouble for.
-const NO_REPAIR: &str = "no change that was tried gives the whole program 5 %";
+const NO_REPAIR: &str = "No change that was tried gives the whole program 5 %.";
 
 /// Whether a line takes so little of the program's time that no change of it gives 5 %.
 fn hardly_costs(report: &Report, finding: &Finding, observed: &Observed) -> bool {
     const WORTH: f64 = 0.05;
     let changes = report.answer.iter().flat_map(|answer| &answer.changes);
-    let is_known = observed.evidence.as_ref().is_some_and(|it| it.share[1] < WORTH);
-    is_known && changes.map(|change| change.finding).all(|rank| rank != finding.rank)
+    let is_cheap = observed.evidence.as_ref().is_some_and(|it| it.share[1] < WORTH);
+    is_cheap
+        && finding.forecast.is_some()
+        && changes.map(|change| change.finding).all(|rank| rank != finding.rank)
 }
 
 fn brief(text: &mut TerminalText, report: &Report, finding: &Finding) {
