@@ -102,7 +102,7 @@ fn gains_of(answer: &Answer, change: &ProposedChange) -> Vec<String> {
     let mut gains: Vec<_> = change.gains.iter().map(|gain| times(gain.range)).collect();
     let other = change.moves_to.map(|rank| {
         match answer.changes.iter().any(|other| other.finding == rank) {
-            true => format!(" alone, pays with {rank}"),
+            true => format!(" alone: pays only with {rank}"),
             false => format!(" alone: finding {rank} is the next limit"),
         }
     });
@@ -276,7 +276,7 @@ mod tests {
         let gains: Vec<_> = rows.iter().map(|row| &*row.gains[1]).collect();
         assert_eq!(
             gains,
-            ["1.4 to 2.1×", "1.0 to 1.5× alone, pays with 3", "over 100×", "2.0 to 3.0×"]
+            ["1.4 to 2.1×", "1.0 to 1.5× alone: pays only with 3", "over 100×", "2.0 to 3.0×"]
         );
         assert_eq!(rows[1].gains[0], "1.0 to 1.5×");
         let numbers: Vec<_> = rows.iter().map(|row| row.number).collect();

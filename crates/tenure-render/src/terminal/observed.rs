@@ -22,6 +22,9 @@ const MAX_ROWS: usize = 2;
 /// The most lines that a map shows.
 const MAX_LINES: usize = 4;
 
+/// The most lines of code that a finding of the list has.
+const MAX_CODE: usize = 4;
+
 /// Columns of a figure in the table of a forecast.
 const FIGURE: usize = 8;
 
@@ -169,6 +172,12 @@ fn brief(text: &mut TerminalText, report: &Report, finding: &Finding) {
         let whole = format!("{line}: {code}");
         let fits = !code.is_empty() && measured(&whole) + INDENT <= text.width();
         text.repair(if fits { &whole } else { &line }, &margin());
+        if !fits && repair.code.len() <= MAX_CODE {
+            for line in &repair.code {
+                // Code is not broken: it is there to be copied.
+                text.line(&format!("{}    {line}", margin()));
+            }
+        }
     } else if finding.forecast.is_some() || !is_worth_it {
         text.line(&text.style().quiet(&format!("{}{NO_REPAIR}", margin())));
     }
