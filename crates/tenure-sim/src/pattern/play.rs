@@ -401,22 +401,23 @@ impl Player<'_> {
         if self.exchange(at, SimulatedLock::Free, SimulatedLock::Held) {
             return;
         }
-        let mut seen = self.spin(at);
-        if seen == SimulatedLock::Free {
-            return self.take(at, SimulatedLock::Held);
-        }
         // A thread that has waited cannot know of others, and leaves the lock marked as wanted.
-        while seen == SimulatedLock::Wanted
-            || self.swap(at, SimulatedLock::Wanted) != SimulatedLock::Free
-        {
+        let mut mark = SimulatedLock::Held;
+        loop {
+            match self.spin(at) {
+                SimulatedLock::Free => return self.take(at, mark),
+                SimulatedLock::Held
+                    if self.swap(at, SimulatedLock::Wanted) == SimulatedLock::Free =>
+                {
+                    return;
+                }
+                SimulatedLock::Held | SimulatedLock::Wanted => {}
+            }
             self.cpu.wait_at(at.0, || {
                 self.access(at, HeatKind::Load);
                 self.state(at) == SimulatedLock::Wanted
             });
-            seen = self.spin(at);
-            if seen == SimulatedLock::Free {
-                return self.take(at, SimulatedLock::Wanted);
-            }
+            mark = SimulatedLock::Wanted;
         }
     }
 
