@@ -14,7 +14,7 @@ pub(crate) struct Outside {
     pub(crate) name: String,
     /// Where the copy lies, in the folder of a copy of the tree.
     pub(crate) copy: PathBuf,
-    /// How cargo is told to use the copy. A path dependency needs nothing: its copy lies where the path leads.
+    /// How cargo is told to use the copy; `None` for a path dependency, whose copy lies where the path leads.
     pub(crate) patched: Option<Patched>,
 }
 

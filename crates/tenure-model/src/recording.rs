@@ -319,7 +319,7 @@ pub struct Entry {
     pub access: Access,
     /// The address after the instruction.
     pub code: u64,
-    /// From where its function was called, by a stack.
+    /// The calls that led to its function, as a stack had them.
     pub callers: UseCallers,
     /// Times.
     pub count: u64,

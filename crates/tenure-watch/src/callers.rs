@@ -30,10 +30,10 @@ use crate::sys::Sample;
 const MAX_CALLS: usize = 6;
 
 /// The function that the kernel starts a program at.
-const FIRST: &str = "_start";
+const ENTRY_SYMBOL: &str = "_start";
 
 /// Functions that no function of the program calls: Rust's is part of longer symbols.
-const OUTERMOST: [&str; 2] = [FIRST, "main"];
+const OUTERMOST: [&str; 2] = [ENTRY_SYMBOL, "main"];
 const RUST_OUTERMOST: &str = "__rust_begin_short_backtrace";
 
 /// The modules of a process, as far as they were asked.
@@ -138,7 +138,7 @@ impl Callers {
             // What the program passes to a library may be inlined there.
             let is_own = || !file.is_library && self.programs.is_own(&module.path, inside);
             KnownFunction {
-                is_foreign: symbol == FIRST
+                is_foreign: symbol == ENTRY_SYMBOL
                     || !symbol.is_empty() && passes_over()
                     || file.is_foreign(inside) && !is_own(),
                 is_outermost: OUTERMOST.iter().any(|name| *name == symbol)
@@ -213,7 +213,7 @@ pub(crate) struct CallStack<'a> {
 }
 
 impl<'a> CallStack<'a> {
-    /// From an address on.
+    /// The stack of a sample, from an address on.
     pub(crate) fn new(ip: u64, sample: &'a Sample) -> Self {
         let frame = |registers: &Registers| StackFrame {
             code: ip,

@@ -16,7 +16,7 @@ use crate::walk::RingWalk;
 pub(crate) struct Touch {
     /// The address after the instruction; that of the call where it is of a library.
     pub(crate) code: u64,
-    /// From where the function that this is in was called.
+    /// The calls that led to its function.
     pub(crate) callers: UseCallers,
     pub(crate) access: Access,
     pub(crate) address: u64,

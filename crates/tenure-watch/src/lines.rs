@@ -29,7 +29,7 @@ const PROBES_TO_KNOW: u64 = 40;
 const PROBES_TO_CLEAR: u64 = 160;
 const MAX_PATIENCE: u64 = 40;
 
-/// Uses of a line that are told apart by their callers.
+/// The most uses of a line whose callers are told apart.
 const MAX_USES: usize = 1024;
 
 /// Bytes of a word that is watched.
@@ -344,7 +344,7 @@ impl WatchedLines {
 }
 
 impl WatchedLine {
-    /// What was seen of a use. Where a line has very many, callers are told apart no more.
+    /// What was seen of a use. The callers of a line with very many uses are no longer told apart.
     fn counts(&mut self, key: UseKey) -> &mut UseCounts {
         let is_full = self.seen.len() >= MAX_USES && !self.seen.contains_key(&key);
         let callers = if is_full { UseCallers::default() } else { key.callers };

@@ -177,7 +177,7 @@ impl CodeUse {
         }
     }
 
-    /// How often a thread did it from where, also for what no stack said.
+    /// How often a thread did it, by its callers. What no stack said has none.
     pub(crate) fn callers_of(&self, thread: u32) -> Vec<(UseCallers, u64)> {
         let of = (thread, UseCallers::default())..=(thread, [u64::MAX; 2]);
         let mut all: Vec<_> =

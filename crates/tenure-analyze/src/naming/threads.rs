@@ -181,7 +181,7 @@ impl MergedUse {
     /// The callers, as far as it is mostly done for the same functions: of each the line that is seen most. Of code that is only
     /// inlined, those for which it is done most.
     fn main_callers(mut self) -> Vec<Code> {
-        /// With two callers alike, either would seem to be the only one.
+        /// The least part of the uses that has one caller. If two have half each, either would seem to be the only one.
         const MAIN: f64 = 0.6;
         let part = if self.is_unwound { MAIN } else { 0.0 };
         self.callers.sort_by_key(|(_, count)| std::cmp::Reverse(*count));

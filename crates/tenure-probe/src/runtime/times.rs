@@ -283,7 +283,7 @@ mod tests {
     fn each_instruction_has_its_own_shortest_times_as_long_as_there_is_room() {
         let times = Times::new(1);
         let work = |code, took| work_after(code, &times, false, false, took);
-        // Of two dozen some have the same hash.
+        // Some of two dozen instructions have the same hash.
         let all = 0x1000..0x1000 + 24;
         for (at, code) in all.clone().enumerate() {
             let least = 100 * at as u64;

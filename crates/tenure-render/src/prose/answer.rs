@@ -77,7 +77,7 @@ fn promises_more(answer: &Answer, run: &Run) -> bool {
     let running = run.time.iter().flat_map(|time| &time.running);
     let waits = running.filter(|part| part.cause == TimeCause::SharedLines);
     let waits: f64 = waits.map(|part| part.share).sum();
-    // The first gain is the one on as many CPUs as the program has here.
+    // The first gain is the one on fewest CPUs: those that the program has here, unless its roles need more.
     let all = answer
         .together
         .first()

@@ -141,7 +141,7 @@ mod tests {
         (run.forecast, run.predicting) = (None, None);
         before.findings.iter_mut().for_each(|finding| finding.forecast = None);
         let answer = before.answer.as_mut().unwrap();
-        answer.headline = "What changes would give is not predicted yet.".to_owned();
+        answer.headline = "What changes would give is being predicted, and follows.".to_owned();
         answer.together.clear();
         for change in &mut answer.changes {
             (change.gains, change.moves_to) = (Vec::new(), None);

@@ -1,6 +1,6 @@
-//! From where a function is called that touches a line.
+//! A test program: a function that touches a line, called from two places.
 
-use super::{Build, Long, can_watch, report};
+use super::{Build, Long, TRIES, can_watch, report};
 
 /// The callers of what is done most to a finding's word.
 fn callers(build: &Build) -> Vec<String> {
@@ -13,8 +13,6 @@ fn callers(build: &Build) -> Vec<String> {
 
 #[test]
 fn a_function_that_is_not_inlined_has_its_most_frequent_caller() {
-    /// On a busy machine both threads may have had one CPU all the time.
-    const TRIES: usize = 12;
     if !can_watch() {
         return;
     }

@@ -246,10 +246,11 @@ fn found(build: &Build, case: &Case, long: Long) -> Result<Found, String> {
         .ok_or_else(|| format!("{} {name}: {:#?}", program.display(), report.findings))
 }
 
-/// What is reported where a fault is not found. On a busy machine both threads may have had one CPU all the time, and met
-/// nowhere: so there are some tries.
+/// How often a program is watched at most: on a busy machine both threads may have had one CPU all the time, and met nowhere.
+const TRIES: usize = 12;
+
+/// What is reported where a fault is not found.
 fn missed(build: &Build, case: &Case) -> Option<String> {
-    const TRIES: usize = 12;
     (0..TRIES).try_fold(String::new(), |_, _| found(build, case, Long::Probes(40)).err())
 }
 
